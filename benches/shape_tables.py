@@ -63,7 +63,7 @@ class Shape:
     """A table and its queries."""
 
     table: pa.Table
-    one: str
+    single: str
     three: list[str]
     key: list[Test]
     scattered: list[Test]
@@ -140,7 +140,7 @@ def orders(random: Random, rows: int) -> Shape:
     )
     return Shape(
         table,
-        one="product",
+        single="product",
         three=["customer", "price", "status"],
         key=[Test("customer", "=", int(random.integers(0, few)))],
         scattered=[
@@ -177,7 +177,7 @@ def weblog(random: Random, rows: int) -> Shape:
     )
     return Shape(
         table,
-        one="page",
+        single="page",
         three=["at", "page", "status"],
         key=[Test("session", "=", int(random.integers(0, few)))],
         scattered=[Test("status", "=", 500), Test("method", "=", "HEAD"), Test("bytes", "<", 470)],
@@ -226,7 +226,7 @@ def events(random: Random, rows: int) -> Shape:
     )
     return Shape(
         table,
-        one="items",
+        single="items",
         three=["id", "kind", "user"],
         key=[Test("session", "=", int(random.integers(0, few)))],
         scattered=[Test("kind", "=", "buy"), Test("weight", "<", 20), Test("session", "<", few // 50)],
@@ -257,7 +257,7 @@ def sparse(random: Random, rows: int) -> Shape:
         columns[f"c{number}"] = thinned(makers[number % 4](), random, 0.97)
     return Shape(
         pa.table(columns),
-        one="name",
+        single="name",
         three=["id", "state", "c100"],
         key=[Test("owner", "=", int(random.integers(0, few)))],
         scattered=[Test("state", "=", "new"), Test("grade", "=", 7), Test("owner", "<", few // 30)],
@@ -292,7 +292,7 @@ def taxi(random: Random, rows: int) -> Shape:
     )
     return Shape(
         table,
-        one="fare",
+        single="fare",
         three=["pickup", "distance", "total"],
         key=[Test("driver", "=", int(random.integers(0, few)))],
         scattered=[
@@ -327,7 +327,7 @@ def ledger(random: Random, rows: int) -> Shape:
     )
     return Shape(
         table,
-        one="amount",
+        single="amount",
         three=["account", "amount", "balance"],
         key=[Test("account", "=", int(random.integers(0, few)))],
         scattered=[Test("currency", "=", "ORD"), Test("branch", "<", 20), Test("account", "<", few // 9)],
@@ -365,7 +365,7 @@ def bodies(random: Random, rows: int) -> Shape:
     )
     return Shape(
         table,
-        one="body",
+        single="body",
         three=["id", "topic", "sender"],
         key=[Test("sender", "=", int(random.integers(0, few)))],
         scattered=[

@@ -9,7 +9,7 @@ dictionaries, as Hive does, Parquet with its defaults. All readers run in this p
 is the median of the passes. The table has milliseconds, and coldframe's time relative to the time of each
 peer.
 
-all, one, three     all columns, one column, three columns
+all, single, three  all columns, one column, three columns
 key                 all columns of the 50 rows with a key
 scattered           all columns of one row in 10,000, by three or four conditions
 members             all columns of the rows with one of 200 numbers
@@ -65,19 +65,19 @@ def sql(tests: list[Test]) -> str:
 def for_arrow(tests: list[Test]) -> Any:
     """The conditions as an expression of pyarrow."""
 
-    def one(test: Test) -> Any:
+    def expression(test: Test) -> Any:
         column = pc.field(test.column)
         if test.op == "like":
             return pc.starts_with(column, pattern=str(test.value).removesuffix("%"))
         return column.isin(test.value) if test.op == "in" else getattr(column, OPERATORS[test.op])(test.value)
 
-    return joined([one(test) for test in tests])
+    return joined([expression(test) for test in tests])
 
 
 def for_polars(tests: list[Test]) -> Any:
     """The conditions as an expression of polars."""
 
-    def one(test: Test) -> Any:
+    def expression(test: Test) -> Any:
         column = pl.col(test.column)
         if test.op == "like":
             return column.str.starts_with(str(test.value).removesuffix("%"))
@@ -85,7 +85,7 @@ def for_polars(tests: list[Test]) -> Any:
             column.is_in(test.value) if test.op == "in" else getattr(column, OPERATORS[test.op])(test.value)
         )
 
-    return joined([one(test) for test in tests])
+    return joined([expression(test) for test in tests])
 
 
 def joined(parts: list[Any]) -> Any:
@@ -97,7 +97,7 @@ def joined(parts: list[Any]) -> Any:
 
 def columns_of(orc: str, parquet: str, columns: list[str] | None) -> dict[str, Runner]:
     """Reads columns of all rows."""
-    names = "*" if columns is None else ", ".join(columns)
+    names = "*" if columns is None else ", ".join(f'"{name}"' for name in columns)
     return {
         OURS: lambda: cf.open(orc, threads=1).read(columns=columns).num_rows,
         "polars": lambda: pl.read_parquet(parquet, columns=columns).height,
@@ -159,7 +159,7 @@ def queries(shape: Shape, orc: str, parquet: str) -> dict[str, dict[str, Runner]
     """The readers of each query."""
     return {
         "all": columns_of(orc, parquet, None),
-        "one": columns_of(orc, parquet, [shape.one]),
+        "single": columns_of(orc, parquet, [shape.single]),
         "three": columns_of(orc, parquet, shape.three),
         "key": passing(orc, parquet, shape.key),
         "scattered": passing(orc, parquet, shape.scattered),
@@ -197,7 +197,7 @@ def chunks(orc: str, codec: str) -> list[tuple[bytes, int]]:
     tree = cf.open(orc).inspect()
     stripes = [node for node in tree["children"] if node["name"].startswith("stripe ")]
     streams = [stream for stripe in stripes for stream in stripe["children"]]
-    found = []
+    contents = []
     for stream in streams:
         if stream["name"] in ("ROW_INDEX", "stripe footer"):
             continue
@@ -207,8 +207,8 @@ def chunks(orc: str, codec: str) -> list[tuple[bytes, int]]:
             chunk = whole[at + 3 : at + 3 + (header >> 1)]
             at += 3 + len(chunk)
             if not header & 1:
-                found.append((chunk, content_size(codec, chunk)))
-    return found
+                contents.append((chunk, content_size(codec, chunk)))
+    return contents
 
 
 def content_size(codec: str, chunk: bytes) -> int:

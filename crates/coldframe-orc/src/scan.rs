@@ -8,7 +8,7 @@
 //! | [`ranges`] | the bytes of row groups in a stream |
 //! | [`unit`] | the bytes of a stripe, passed to the decoder |
 //! | [`fetched`] | the bytes of streams: fetched with the unit, or read once a row passes the filter |
-//! | [`decode`] | batches of a stripe |
+//! | [`decode`], [`batch`] | batches of a stripe, and how the next one is decoded |
 //! | [`readers`] | the columns of a stripe, open at a row |
 //! | [`anchor`], [`statements`], [`tallies`], [`text_bounds`] | what decoded values must agree with: positions, statistics |
 //! | [`survey`] | how well the row groups of a column are proved, once one of them has failed |
@@ -19,6 +19,7 @@
 //! | [`stream`], [`rle`] | bytes of a stream, chunk by chunk; runs of bits, bytes and integers |
 
 mod anchor;
+mod batch;
 pub(crate) mod column;
 pub(crate) mod decode;
 mod doubtful;

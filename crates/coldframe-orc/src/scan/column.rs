@@ -22,10 +22,11 @@ mod timestamp;
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, ArrowPrimitiveType, PrimitiveArray};
+use arrow_array::{ArrayRef, ArrowPrimitiveType, BooleanArray, PrimitiveArray};
 use arrow_buffer::{ArrowNativeType, BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
 use arrow_schema::{Field, TimeUnit};
-use coldframe_core::{Error, Result};
+use arrow_select::filter::filter;
+use coldframe_core::{Error, Result, arrow_error};
 use coldframe_encoding::values::spread;
 
 use self::input::Input;
@@ -39,6 +40,17 @@ use crate::scan::stream::StreamPosition;
 pub(crate) trait ColumnReader: Send + Sync {
     /// Reads the next `rows` rows. With `parent`, only its valid rows are stored; the others become null.
     fn read(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<ArrayRef>;
+
+    /// Reads the next `rows` rows, but returns only those that `kept` selects. Text is then copied for these alone.
+    fn read_kept(
+        &mut self,
+        rows: usize,
+        parent: Option<&NullBuffer>,
+        kept: &BooleanBuffer,
+    ) -> Result<ArrayRef> {
+        let array = self.read(rows, parent)?;
+        filter(&array, &BooleanArray::new(kept.clone(), None)).map_err(arrow_error)
+    }
 
     /// Skips `rows` rows; by default they are decoded and dropped.
     fn skip(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<()> {
@@ -161,6 +173,15 @@ impl ColumnReader for Named {
         self.reader.read(rows, parent).map_err(|e| e.within(self.name.clone()))
     }
 
+    fn read_kept(
+        &mut self,
+        rows: usize,
+        parent: Option<&NullBuffer>,
+        kept: &BooleanBuffer,
+    ) -> Result<ArrayRef> {
+        self.reader.read_kept(rows, parent, kept).map_err(|e| e.within(self.name.clone()))
+    }
+
     fn skip(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<()> {
         self.reader.skip(rows, parent).map_err(|e| e.within(self.name.clone()))
     }
@@ -232,6 +253,32 @@ fn placed<T: Copy + Default>(mut values: Vec<T>, rows: usize, validity: &Validit
     }
     to_rows(&mut values, validity)?;
     Ok(values)
+}
+
+impl Validity {
+    /// The validity of the rows that `kept` selects.
+    fn of_kept(&self, kept: &BooleanBuffer) -> Self {
+        let count = kept.count_set_bits();
+        let Some(nulls) = &self.nulls else { return Self { nulls: None, valid: count } };
+        let bits = kept.set_indices().map(|row| nulls.is_valid(row)).collect::<BooleanBuffer>();
+        let nulls = NullBuffer::new(bits);
+        let valid = count - nulls.null_count();
+        Self { nulls: Some(nulls).filter(|nulls| nulls.null_count() > 0), valid }
+    }
+}
+
+/// Moves the values of the rows that `kept` selects to the front, and drops the others.
+fn keep<T: Copy>(values: &mut Vec<T>, kept: &BooleanBuffer) {
+    let mut count = 0;
+    for row in kept.set_indices() {
+        if let Some(value) = values.get(row).copied()
+            && let Some(to) = values.get_mut(count)
+        {
+            *to = value;
+            count += 1;
+        }
+    }
+    values.truncate(count);
 }
 
 /// Moves dense values at the front of `values` to their rows.

@@ -5,6 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
 
+use arrow_buffer::BooleanBuffer;
 use arrow_schema::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use bytes::Bytes;
 use coldframe_core::{DamageLog, Error, OnError, PlanRequest, Result};
@@ -87,7 +88,7 @@ impl ScanShared {
 
 /// Testing a dictionary's entries instead of rows pays off with at most one entry for this many rows of a
 /// batch: each batch tests all entries.
-const ROWS_OF_ENTRY: usize = 8;
+const ROWS_OF_ENTRY: usize = 2;
 
 impl ScanShared {
     /// The scan for a stripe whose strings are only tested, in batches of about `rows` rows. Strings with a
@@ -156,12 +157,14 @@ pub(crate) struct Run {
     pub(crate) positions: Option<Arc<Positions>>,
     /// Which of these rows are returned.
     pub(crate) wanted: Range<u64>,
+    /// Which of these alone are returned, where a filter has been tested; `None` for all.
+    pub(crate) kept: Option<BooleanBuffer>,
 }
 
 impl Run {
     /// Rows that are all returned.
     pub(crate) fn new(rows: Range<u64>, positions: Option<Arc<Positions>>) -> Self {
-        Self { wanted: rows.clone(), rows, positions }
+        Self { wanted: rows.clone(), rows, positions, kept: None }
     }
 }
 

@@ -7,8 +7,9 @@ use coldframe_core::salvage::without_rows;
 use coldframe_core::{Change, Damage, Error, OnError, Result};
 use coldframe_encoding::codec::Algorithm;
 
+use super::batch::Decoded;
 use super::column::{self, Malformed, MalformedValue};
-use super::decode::{Decoded, StripeBatches};
+use super::decode::StripeBatches;
 use crate::layout::index::is_dictionary;
 use crate::layout::stripe::StreamKind;
 

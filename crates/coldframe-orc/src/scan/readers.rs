@@ -10,7 +10,7 @@ use super::anchor;
 use super::column::dictionary::Dictionaries;
 use super::column::input::{BatchBytes, Input, StoredStreams};
 use super::column::{self, ColumnReader};
-use super::job::{Groups, ScanShared, StripeJob};
+use super::job::{Groups, ScanShared, StripeJob, stored_bytes};
 use super::rle::bytes::BitRle;
 use super::statements::Tally;
 use crate::layout::compression::Compression;
@@ -23,13 +23,15 @@ use crate::layout::types::{Column, Kind};
 pub(super) const PROVED_ROWS: usize = 1 << 16;
 
 /// Rows that are skipped at once.
-const SKIPPED: u64 = 1 << 16;
+pub(super) const SKIPPED: u64 = 1 << 16;
 
 /// A stripe with its streams.
 pub(super) struct Stored {
     pub(super) scan: Arc<ScanShared>,
     pub(super) job: StripeJob,
     pub(super) streams: StoredStreams,
+    /// Stored bytes of each column to decode.
+    pub(super) sizes: Vec<u64>,
     dictionaries: Dictionaries,
     /// Those that were read with [`Compression::strict`].
     strict_dictionaries: Dictionaries,
@@ -64,6 +66,7 @@ impl Stored {
                 OnError::Raise => scan.batch_rows,
                 _ => scan.most_rows.min(PROVED_ROWS),
             },
+            sizes: stored_bytes(&scan, &job),
             scan,
             job,
             streams,
@@ -132,11 +135,17 @@ impl Stored {
         self.input(None, positions, Chunks::Usual).bits(0, StreamKind::Present).map(Some)
     }
 
-    /// The nulls of the root at `row`.
-    pub(super) fn root_at(&self, row: u64) -> Result<Option<BitRle>> {
+    /// Whether a position of the index is believed to open columns where the row group of `row` begins.
+    pub(super) fn believes(&self, row: u64) -> bool {
+        let begin = |place| self.group_of(place, row).and_then(|(groups, group)| groups.begin(group));
+        (0..self.in_full.len()).any(|place| begin(place).is_some())
+    }
+
+    /// The nulls of the root at `row`, from where the row group of the row `from` begins.
+    pub(super) fn root_at(&self, from: u64, row: u64) -> Result<Option<BitRle>> {
         let by_index = self.in_full.iter().all(|in_full| !in_full);
         let groups = self.job.groups.as_deref().filter(|_| by_index && !self.in_full.is_empty());
-        let group = groups.map_or(0, |groups| groups.holding(row));
+        let group = groups.map_or(0, |groups| groups.holding(from));
         let begin = groups.and_then(|groups| groups.begin(group)).map(AsRef::as_ref);
         let first = groups.and_then(|groups| groups.runs.get(group)).map_or(0, |run| run.rows.start);
         let Some(mut bits) = self.root(begin)? else { return Ok(None) };
@@ -144,9 +153,9 @@ impl Stored {
         Ok(Some(bits))
     }
 
-    /// Opens a column at `row`.
-    pub(super) fn open(&self, place: usize, row: u64) -> Result<Box<dyn ColumnReader>> {
-        let group = self.group_of(place, row);
+    /// Opens a column at `row`, from where the row group of the row `from` begins.
+    pub(super) fn open(&self, place: usize, from: u64, row: u64) -> Result<Box<dyn ColumnReader>> {
+        let group = self.group_of(place, from);
         let begin = group.and_then(|(groups, group)| groups.begin(group)).map(AsRef::as_ref);
         let first = group.and_then(|(groups, group)| groups.runs.get(group)).map_or(0, |run| run.rows.start);
         let mut reader = self.open_at(place, begin, Chunks::Usual)?;
@@ -170,7 +179,7 @@ impl Stored {
     fn skip(&self, reader: &mut dyn ColumnReader, begin: Option<&Positions>, mut rows: u64) -> Result<()> {
         let mut root = if rows > 0 { self.root(begin)? } else { None };
         while rows > 0 {
-            let n = rows.min(SKIPPED);
+            let n = rows.min(SKIPPED).min(self.rows_at_once as u64);
             let some = usize::try_from(n).unwrap_or(usize::MAX);
             self.batch_bytes.clear();
             reader.skip(some, nulls(&mut root, some)?.as_ref())?;

@@ -5,12 +5,12 @@
 //! row group      | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 |     those that statistics and bloom filters keep
 //! filter's       | v | v | v | v | v | v | v | v |     decoded by the scout, some row groups at a time
 //! a row passes         x               x   x
-//! all columns         |v|            |vvv|v|           decoded from the first row that passes to the last;
-//!                                                      the consumer filters once more
+//! all columns         |v|            |vvv|v|           decoded where rows pass; the consumer filters once more
 //! ```
 //!
-//! In the other row groups, only the filter's columns are decompressed and decoded. If most row groups have
-//! rows that pass, a scout saves nothing, and the scan continues without it.
+//! In the other row groups, only the filter's columns are decompressed and decoded. If many row groups have rows
+//! that pass, the other columns are read from the stripe's start, and the rows between are passed over. If half of the
+//! rows pass, a scout saves nothing, and the scan continues without it.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow_array::RecordBatch;
-use arrow_buffer::BooleanBuffer;
+use arrow_buffer::BooleanBufferBuilder;
 use coldframe_core::{Error, PlanRequest, Projection, Result, Scouting};
 
 use super::decode::StripeBatches;
@@ -29,6 +29,10 @@ use crate::open::Shape;
 /// Number of row groups that are examined together: few at first, since the scout may save nothing.
 const FIRST: usize = 4;
 const NEXT: usize = 16;
+/// Rows that are passed over at once: to begin anew costs as much as to decode about as many.
+const APART: u64 = 512;
+/// Columns are read from the stripe's start where more than 1/`MANY` of the row groups have rows that pass.
+const MANY: usize = 4;
 
 /// State shared by all scouts of a scan.
 pub(crate) struct ScoutShared {
@@ -57,6 +61,13 @@ impl ScoutShared {
         !self.futile.load(Ordering::Relaxed)
     }
 
+    /// Notes whether a scout saved nothing.
+    fn note_futile(&self, is: bool) {
+        if is {
+            self.futile.store(true, Ordering::Relaxed);
+        }
+    }
+
     /// Whether the filter's columns are at most half of the bytes to read; otherwise decoding them twice
     /// costs too much.
     pub(crate) fn saves_bytes(&self, all: &ScanShared, job: &StripeJob) -> bool {
@@ -80,8 +91,9 @@ impl Scout {
         Self { shared, batches, left: groups, most: FIRST }
     }
 
-    /// The next runs of row groups to decode, possibly an empty list; `None` after the last row group.
-    fn next_runs(&mut self) -> Result<Option<Vec<Run>>> {
+    /// The next runs of rows that `batches`, which have all columns, decode; possibly an empty list. `None` after the
+    /// last row group.
+    fn next_runs(&mut self, batches: &mut StripeBatches) -> Result<Option<Vec<Run>>> {
         if self.left.is_empty() {
             return Ok(None);
         }
@@ -89,52 +101,109 @@ impl Scout {
         let groups: Vec<Run> = self.left.drain(..most.min(self.left.len())).collect();
         if most == usize::MAX {
             let wanted = vec![true; groups.len()];
-            return Ok(Some(ranges::runs(&groups, &wanted).map(|(run, _)| run).collect()));
+            let passed =
+                |run: Run| Run { positions: run.positions.filter(|_| !batches.passes_over()), ..run };
+            return Ok(Some(ranges::runs(&groups, &wanted).map(|(run, _)| passed(run)).collect()));
         }
         let passing = self.examine(&groups)?;
-        let wanted: Vec<bool> = passing.iter().map(Option::is_some).collect();
-        let rows = |at: usize| passing.get(at).cloned().flatten();
-        let trimmed = |(run, of): (Run, Range<usize>)| match (rows(of.start), rows(of.end.saturating_sub(1)))
-        {
-            (Some(first), Some(last)) => Run { wanted: first.start..last.end, ..run },
-            _ => run,
+        let in_group = |group: &Run| within(&passing, &group.rows).next().is_some();
+        let wanted: Vec<bool> = groups.iter().map(in_group).collect();
+        let stay = wanted.iter().filter(|wanted| **wanted).count();
+        // Where statistics have excluded row groups, those that are left are few.
+        let is_whole = self.batches.has_whole_streams();
+        if is_whole && stay * MANY > groups.len() && batches.pass_over()? {
+            let examined: u64 = groups.iter().map(|group| length(&group.rows)).sum();
+            self.shared.note_futile(passing.iter().map(|part| part.count).sum::<u64>() > examined / 2);
+            return Ok(Some(passing.into_iter().map(Passing::into_run).collect()));
+        }
+        self.shared.note_futile(stay * 4 > groups.len() * 3);
+        let trimmed = |(run, _): (Run, Range<usize>)| {
+            let mut passing = within(&passing, &run.rows);
+            let Some(first) = passing.next() else { return run };
+            let last = passing.last().map_or(first.rows.end, |last| last.rows.end);
+            let wanted = first.rows.start.max(run.rows.start)..last.min(run.rows.end);
+            Run { wanted, ..run }
         };
         Ok(Some(ranges::runs(&groups, &wanted).map(trimmed).collect()))
     }
 
-    /// For each row group, the range from the first row that passes to the last; `None` if no row passes.
-    fn examine(&mut self, groups: &[Run]) -> Result<Vec<Option<Range<u64>>>> {
+    /// The rows that pass in `groups`, with the rows between those that are close to each other.
+    fn examine(&mut self, groups: &[Run]) -> Result<Vec<Passing>> {
         self.most = NEXT;
         let all = vec![true; groups.len()];
-        self.batches.set_tasks(ranges::runs(groups, &all).map(|(run, _)| run));
-        let mut passing: Vec<Option<Range<u64>>> = vec![None; groups.len()];
-        let (mut group, mut row) = (0, groups.first().map_or(0, |g| g.rows.start));
+        let runs: Vec<Run> = ranges::runs(groups, &all).map(|(run, _)| run).collect();
+        self.batches.set_tasks(runs.iter().cloned());
+        let mut passing: Vec<Passing> = Vec::new();
+        let mut rows = runs.into_iter().map(|run| run.rows).filter(|rows| !rows.is_empty());
+        let mut left = rows.next().unwrap_or_default();
         for batch in self.batches.by_ref() {
-            let batch = batch?;
-            let mask = self.shared.scouting.passing(&batch)?;
+            let mask = self.shared.scouting.passing(&batch?)?;
             let mut at = 0;
             while at < mask.len() {
-                let Some(rows) = groups.get(group).map(|g| g.rows.clone()) else {
+                let count = usize::try_from(left.end - left.start).unwrap_or(usize::MAX).min(mask.len() - at);
+                if count == 0 {
                     return Err(Error::invalid("a scout received more rows than it requested"));
-                };
-                row = row.max(rows.start);
-                let count = usize::try_from(rows.end - row).unwrap_or(usize::MAX).min(mask.len() - at);
-                if let (Some(passes), Some(range)) = (passing.get_mut(group), extent(&mask.slice(at, count)))
-                {
-                    let start = passes.as_ref().map_or(row + range.start as u64, |before| before.start);
-                    *passes = Some(start..row + range.end as u64);
+                }
+                for (start, end) in mask.slice(at, count).set_slices() {
+                    add(&mut passing, &(left.start + start as u64..left.start + end as u64));
                 }
                 at += count;
-                row += count as u64;
-                group += usize::from(row == rows.end);
+                left.start += count as u64;
+                if left.is_empty() {
+                    left = rows.next().unwrap_or_default();
+                }
             }
-        }
-        let stay = passing.iter().flatten().count();
-        if stay * 4 > passing.len() * 3 {
-            self.shared.futile.store(true, Ordering::Relaxed);
         }
         Ok(passing)
     }
+}
+
+/// Rows that pass, with the rows between that are close.
+struct Passing {
+    rows: Range<u64>,
+    /// Which of them pass, and how many.
+    bits: BooleanBufferBuilder,
+    count: u64,
+}
+
+impl Passing {
+    fn add(&mut self, rows: &Range<u64>) {
+        let size = |rows: u64| usize::try_from(rows).unwrap_or(usize::MAX);
+        self.bits.append_n(size(rows.start - self.rows.end), false);
+        self.bits.append_n(size(length(rows)), true);
+        self.rows.end = rows.end;
+        self.count += length(rows);
+    }
+
+    /// The run that reads these rows, and only those that pass unless they are many.
+    fn into_run(mut self) -> Run {
+        let kept = (self.count < length(&self.rows) / 2).then(|| self.bits.finish());
+        Run { kept, ..Run::new(self.rows, None) }
+    }
+}
+
+/// Adds rows that pass behind the last ones, or together with them if they are close.
+fn add(passing: &mut Vec<Passing>, rows: &Range<u64>) {
+    match passing.last_mut().filter(|last| rows.start < last.rows.end.saturating_add(APART)) {
+        Some(last) => last.add(rows),
+        None => {
+            let mut first =
+                Passing { rows: rows.start..rows.start, bits: BooleanBufferBuilder::new(1), count: 0 };
+            first.add(rows);
+            passing.push(first);
+        }
+    }
+}
+
+fn length(rows: &Range<u64>) -> u64 {
+    rows.end.saturating_sub(rows.start)
+}
+
+/// Those of some sorted parts that have rows of `rows`.
+fn within<'a>(parts: &'a [Passing], rows: &Range<u64>) -> impl Iterator<Item = &'a Passing> + use<'a> {
+    let (start, end) = (rows.start, rows.end);
+    let first = parts.partition_point(|part| part.rows.end <= start);
+    parts.get(first..).unwrap_or_default().iter().take_while(move |part| part.rows.start < end)
 }
 
 /// How many rows of `groups` are tested together, on average: a batch ends with the groups examined together,
@@ -145,13 +214,6 @@ pub(crate) fn rows_tested_together(groups: &VecDeque<Run>) -> usize {
     let pairs = groups.iter().zip(groups.iter().skip(1));
     let gaps = pairs.filter(|(group, next)| group.rows.end != next.rows.start).count();
     rows / (groups.len().div_ceil(NEXT) + gaps).max(1)
-}
-
-/// The range from the first set bit to the last.
-fn extent(bits: &BooleanBuffer) -> Option<Range<usize>> {
-    let mut slices = bits.set_slices();
-    let (start, end) = slices.next()?;
-    Some(start..slices.last().map_or(end, |(_, end)| end))
 }
 
 /// The batches of the row groups that a stripe's scout keeps.
@@ -177,7 +239,7 @@ impl Iterator for Scouted {
                 self.failed = batch.is_err();
                 return Some(batch);
             }
-            match self.scout.next_runs() {
+            match self.scout.next_runs(&mut self.batches) {
                 Ok(Some(runs)) => {
                     if let Err(e) = self.batches.read_deferred(&runs) {
                         self.failed = true;
@@ -199,6 +261,22 @@ impl Iterator for Scouted {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_that_are_close_are_decoded_together() {
+        let mut passing = Vec::new();
+        for rows in [3..4, 9..20, 531..532, 1044..1045, 1557..1558] {
+            add(&mut passing, &rows);
+        }
+        let ranges: Vec<_> = passing.iter().map(|part| part.rows.clone()).collect();
+        assert_eq!(ranges, [3..532, 1044..1045, 1557..1558]);
+        let of = |rows: Range<u64>| within(&passing, &rows).count();
+        assert_eq!([of(0..3), of(0..4), of(531..2000), of(532..1044), of(1557..1558)], [0, 1, 3, 0, 1]);
+        let kept = passing.into_iter().map(|part| part.into_run().kept).collect::<Vec<_>>();
+        let rows: Vec<usize> = kept[0].as_ref().unwrap().set_indices().map(|at| at + 3).collect();
+        assert_eq!(rows, [vec![3], (9..20).collect(), vec![531]].concat());
+        assert!(kept[1].is_none() && kept[2].is_none());
+    }
 
     #[test]
     fn rows_of_groups_that_are_apart_are_not_tested_together() {

@@ -319,22 +319,36 @@ impl Stated {
                 let value = |array: &ArrayRef| array.as_primitive::<Decimal128Type>().value(0);
                 self.digits = Some((value(min), value(max)));
             }
-            DataType::Float32 | DataType::Float64 => {
-                let value = |array: &ArrayRef| {
-                    let array = arrow_cast::cast(array, &DataType::Float64).ok()?;
-                    Some(array.as_primitive::<Float64Type>().value(0))
-                };
-                self.floats = value(min).zip(value(max));
-            }
-            kind if kind.is_integer() || kind.is_temporal() => {
-                let value = |array: &ArrayRef| {
-                    let array = arrow_cast::cast(array, &DataType::Int64).ok()?;
-                    Some(array.as_primitive::<Int64Type>().value(0))
-                };
-                self.whole = value(min).zip(value(max));
-            }
+            DataType::Float32 | DataType::Float64 => self.floats = float(min).zip(float(max)),
+            kind if kind.is_integer() || kind.is_temporal() => self.whole = whole(min).zip(whole(max)),
             _ => {}
         }
+    }
+}
+
+/// A bound as an integer; nothing is converted by a kernel, since each row group of each column has bounds.
+fn whole(bound: &ArrayRef) -> Option<i64> {
+    fn first<T: ArrowPrimitiveType<Native: Into<i64>>>(bound: &ArrayRef) -> Option<i64> {
+        bound.as_primitive_opt::<T>()?.values().first().map(|value| (*value).into())
+    }
+    match bound.data_type() {
+        DataType::Int8 => first::<Int8Type>(bound),
+        DataType::Int16 => first::<Int16Type>(bound),
+        DataType::Int32 => first::<Int32Type>(bound),
+        DataType::Int64 => first::<Int64Type>(bound),
+        DataType::Date32 => first::<Date32Type>(bound),
+        DataType::Timestamp(TimeUnit::Nanosecond, _) => first::<TimestampNanosecondType>(bound),
+        DataType::Timestamp(TimeUnit::Microsecond, _) => first::<TimestampMicrosecondType>(bound),
+        _ => None,
+    }
+}
+
+fn float(bound: &ArrayRef) -> Option<f64> {
+    match bound.data_type() {
+        DataType::Float32 => {
+            bound.as_primitive::<Float32Type>().values().first().map(|value| (*value).into())
+        }
+        _ => bound.as_primitive_opt::<Float64Type>()?.values().first().copied(),
     }
 }
 
@@ -551,7 +565,13 @@ fn bytes_of_views<T: ByteViewType>(array: &GenericByteViewArray<T>) -> u64 {
 fn bytes_of_entries(array: &ArrayRef) -> Option<u64> {
     let array = array.as_dictionary_opt::<Int32Type>()?;
     let entries = array.values().as_string_opt::<i32>()?;
-    let lengths: Vec<u64> = entries.offsets().lengths().map(|length| length as u64).collect();
-    let of = |key: usize| lengths.get(key).copied().unwrap_or_default();
-    Some(array.keys_iter().flatten().map(of).sum())
+    let offsets = entries.value_offsets();
+    let length = |key: i32| {
+        let at = usize::try_from(key).unwrap_or(usize::MAX);
+        let ends = offsets.get(at..).and_then(<[i32]>::first_chunk::<2>);
+        ends.map_or(0, |[start, end]| u64::from(end.wrapping_sub(*start).unsigned_abs()))
+    };
+    let mut sum = 0;
+    each_run(array.keys(), |keys| sum += keys.iter().map(|key| length(*key)).sum::<u64>());
+    Some(sum)
 }

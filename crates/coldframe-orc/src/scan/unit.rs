@@ -34,7 +34,9 @@ impl DecodeUnit for DecodeStripe {
         let scout = scout.and_then(|shared| {
             let keyed = shared.scan.keyed(&job.layout, rows_tested_together(&candidates));
             let tested = keyed.map_or_else(|| shared.scan.clone(), Arc::new);
-            let batches = StripeBatches::new(tested, job.clone(), streams.clone());
+            // All of its own streams are here.
+            let own = StripeJob { deferred: None, ..job.clone() };
+            let batches = StripeBatches::new(tested, own, streams.clone());
             let worth = job.deferred.is_some() || shared.saves_bytes(&scan, &job);
             worth.then(|| Scout::new(shared, batches, candidates))
         });

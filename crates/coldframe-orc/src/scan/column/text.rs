@@ -12,9 +12,10 @@
 use std::sync::{Arc, PoisonError};
 
 use arrow_array::types::Int32Type;
-use arrow_array::{Array, ArrayRef, BinaryArray, DictionaryArray, UInt32Array};
-use arrow_buffer::NullBuffer;
+use arrow_array::{Array, ArrayRef, BinaryArray, BooleanArray, DictionaryArray, UInt32Array};
+use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_schema::{DataType, Field};
+use arrow_select::filter::filter;
 use bytes::Bytes;
 use coldframe_core::arrays::{TextDictionary, binary_of_lengths, readable_text, views, with_nulls};
 use coldframe_core::{Error, ErrorContext, Result, arrow_error};
@@ -22,7 +23,7 @@ use coldframe_core::{Error, ErrorContext, Result, arrow_error};
 use super::dictionary::{self, Dictionaries, Dictionary, EntryLimit};
 use super::input::{Bound, Input};
 use super::{
-    ColumnReader, Malformed, MalformedValue, Present, Validity, array, boxed, dense, primitive, to_rows,
+    ColumnReader, Malformed, MalformedValue, Present, Validity, array, boxed, dense, keep, primitive, to_rows,
 };
 use crate::layout::index::is_dictionary;
 use crate::layout::stripe::StreamKind;
@@ -153,6 +154,25 @@ impl Direct {
         self.malformed = malformed;
         Ok(array(text))
     }
+
+    /// The bytes of the rows that `kept` selects, and passes over the others. `scratch` has the length of each row.
+    fn bytes_of_kept(&mut self, kept: &BooleanBuffer) -> Result<Vec<u8>> {
+        let lengths = self.scratch.as_slice();
+        let total = |from: usize, to: usize| -> u64 {
+            lengths.get(from..to).unwrap_or_default().iter().map(|length| u64::from(*length)).sum()
+        };
+        let of_kept = kept.set_slices().map(|(from, to)| total(from, to)).sum();
+        self.bound.check("the text of a batch", of_kept, || self.data.max_remaining() as u64)?;
+        let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+        let (mut bytes, mut row) = (Vec::with_capacity(size(of_kept)), 0);
+        for (from, to) in kept.set_slices() {
+            self.data.skip(size(total(row, from))).within(|| "DATA")?;
+            self.data.append(size(total(from, to)), &mut bytes).within(|| "DATA")?;
+            row = to;
+        }
+        self.data.skip(size(total(row, lengths.len()))).within(|| "DATA")?;
+        Ok(bytes)
+    }
 }
 
 impl ColumnReader for Direct {
@@ -179,6 +199,36 @@ impl ColumnReader for Direct {
         }
         let keyed = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
         arrow_cast::cast(&text, &keyed).map_err(arrow_error)
+    }
+
+    fn read_kept(
+        &mut self,
+        rows: usize,
+        parent: Option<&NullBuffer>,
+        kept: &BooleanBuffer,
+    ) -> Result<ArrayRef> {
+        if self.form != Form::Text {
+            let array = self.read(rows, parent)?;
+            return filter(&array, &BooleanArray::new(kept.clone(), None)).map_err(arrow_error);
+        }
+        let validity = self.present.read(rows, parent)?;
+        self.scratch.resize(rows, 0);
+        self.lengths.read(dense(&mut self.scratch, &validity)).within(|| "LENGTH")?;
+        to_rows(&mut self.scratch, &validity)?;
+        let bytes = self.bytes_of_kept(kept)?;
+        keep(&mut self.scratch, kept);
+        let nulls = validity.of_kept(kept).nulls;
+        let (text, malformed) = readable_text(&self.scratch, bytes.into(), nulls, self.nullable)?;
+        self.malformed = match malformed.as_slice() {
+            [] => Vec::new(),
+            places => kept
+                .set_indices()
+                .enumerate()
+                .filter(|(place, _)| places.contains(place))
+                .map(|(_, row)| row)
+                .collect(),
+        };
+        Ok(array(text))
     }
 
     fn skip(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<()> {
@@ -299,6 +349,35 @@ impl ColumnReader for ByDictionary {
                 Ok(bytes)
             }
         }
+    }
+
+    fn read_kept(
+        &mut self,
+        rows: usize,
+        parent: Option<&NullBuffer>,
+        kept: &BooleanBuffer,
+    ) -> Result<ArrayRef> {
+        let dictionary = self.dictionary.clone();
+        let entries = match dictionary.as_ref() {
+            Dictionary::Text(entries, malformed) if malformed.is_empty() => entries,
+            _ => {
+                let array = self.read(rows, parent)?;
+                return filter(&array, &BooleanArray::new(kept.clone(), None)).map_err(arrow_error);
+            }
+        };
+        let validity = self.present.read(rows, parent)?;
+        self.scratch.resize(rows, 0);
+        self.data.read(dense(&mut self.scratch, &validity)).within(|| "DATA")?;
+        to_rows(&mut self.scratch, &validity)?;
+        // Dense again: the rows that are kept and have values.
+        match &validity.nulls {
+            Some(nulls) => keep(&mut self.scratch, &(kept & nulls.inner())),
+            None => keep(&mut self.scratch, kept),
+        }
+        let count = kept.count_set_bits();
+        self.scratch.resize(count, 0);
+        self.malformed.clear();
+        self.text(entries, count, &validity.of_kept(kept))
     }
 
     fn skip(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<()> {

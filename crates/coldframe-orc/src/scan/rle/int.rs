@@ -248,6 +248,16 @@ impl IntRle {
     /// Skips `n` values.
     pub(crate) fn skip(&mut self, mut n: usize) -> Result<()> {
         while n > 0 {
+            let is_between = self.repeated.1 == 0 && self.taken >= self.pending.len();
+            if is_between && self.version == Version::V2 {
+                let (passed, used) = v2::passed(self.stream.fill(v2::MAX_BYTES)?, n);
+                self.stream.consume(used);
+                if passed > 0 {
+                    self.run = (0, 0);
+                    n -= passed;
+                    continue;
+                }
+            }
             if self.constant(n)?.is_some_and(|(_, passed)| {
                 n -= passed;
                 true

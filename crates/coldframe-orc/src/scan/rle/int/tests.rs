@@ -122,3 +122,37 @@ fn negative_values_may_be_stored_as_unsigned() {
     let stream = ByteStream::new(Bytes::from(wide), 0, plain);
     assert!(IntRle::new(stream, Version::V2, true).wrapping(true).read(&mut [0u16; 20]).is_err());
 }
+
+/// Runs of all kinds are passed over as far as they are decoded.
+#[test]
+fn skip_advances_as_read_does() {
+    let repeat = vec![0x0a, 0x27, 0x10];
+    let direct = vec![0x5e, 0x03, 0x5c, 0xa1, 0xab, 0x1e, 0xde, 0xad, 0xbe, 0xef];
+    let delta = vec![0xc6, 0x09, 0x02, 0x02, 0x22, 0x42, 0x42, 0x46];
+    let fixed = vec![0xc0, 0x13, 0x02, 0x02];
+    let patched = [
+        &[0x8e, 0x13, 0x2b, 0x21, 0x07, 0xd0, 0x1e, 0x00, 0x14][..],
+        &[
+            0x70, 0x28, 0x32, 0x3c, 0x46, 0x50, 0x5a, 0x64, 0x6e, 0x78, 0x82, 0x8c, 0x96, 0xa0, 0xaa, 0xb4,
+            0xbe, 0xfc, 0xe8,
+        ],
+    ]
+    .concat();
+    let bytes: Vec<u8> = [repeat, direct, delta, fixed, patched].concat();
+    let plain = Compression::new(&PostScript::default(), &Limits::default()).unwrap();
+    let rle = || IntRle::new(ByteStream::new(Bytes::from(bytes.clone()), 0, plain), Version::V2, false);
+    let count = 5 + 4 + 10 + 20 + 20;
+    let mut all = vec![0u64; count];
+    rle().read(&mut all).unwrap();
+    for first in 0..count {
+        for skipped in 0..=count - first {
+            let mut skipping = rle();
+            skipping.read(&mut vec![0u64; first]).unwrap();
+            skipping.skip(skipped).unwrap();
+            let mut rest = vec![0u64; count - first - skipped];
+            skipping.read(&mut rest).unwrap();
+            assert_eq!(rest, all[first + skipped..], "{first} {skipped}");
+            assert!(skipping.skip(1).is_err());
+        }
+    }
+}

@@ -110,6 +110,41 @@ pub(super) fn runs<W: Word>(bytes: &[u8], signs: Signs, scratch: &mut Vec<u64>, 
     Progress { used, filled: out.len() - left, result }
 }
 
+/// Passes over whole runs at the front of `bytes` that have at most `most` values together. Returns the number of
+/// their values and bytes.
+pub(super) fn passed(bytes: &[u8], most: usize) -> (usize, usize) {
+    let (mut values, mut used) = (0, 0);
+    while values < most {
+        let rest = bytes.get(used..).unwrap_or_default();
+        let Ok(head) = head(rest) else { break };
+        let Some(length) = length(rest, head).filter(|length| *length <= rest.len()) else { break };
+        if head.count() > most - values {
+            break;
+        }
+        values += head.count();
+        used += length;
+    }
+    (values, used)
+}
+
+/// The number of bytes of a run; `None` if its head is cut off.
+fn length(bytes: &[u8], head: Head) -> Option<usize> {
+    match head {
+        Head::ShortRepeat { bytes, .. } => Some(1 + bytes),
+        Head::Direct { count, width } => Some(2 + bits::packed_len(count, width)),
+        Head::PatchedBase { count, width } => {
+            let [third, fourth] = *bytes.get(2..4).and_then(<[u8]>::first_chunk)?;
+            let patch_bits = closest_width(u32::from(fourth >> 5) + 1 + self::width(third & 0x1f));
+            let patches = bits::packed_len(usize::from(fourth & 0x1f), patch_bits);
+            Some(5 + usize::from(third >> 5) + bits::packed_len(count, width) + patches)
+        }
+        Head::Delta { count, width } => {
+            let (_, _, at) = delta_start(bytes, false).ok()?;
+            Some(at + bits::packed_len(count.saturating_sub(2), width))
+        }
+    }
+}
+
 /// Decodes the next run into the front of `open`; returns the number of its values and bytes. 0 values if
 /// there is no room.
 #[inline(always)]
