@@ -8,8 +8,9 @@
 //! ```
 //!
 //! A [`Span`] is a stretch of one column's rows between two anchors, places where two independent statements
-//! of the file agree. Its [`Level`] says how well it is proved. What is kept of a unit is settled before its
-//! first row is handed out ([`Salvage::settle`]), so it does not depend on the size of batches.
+//! of the file agree. The [`Level`] of a span says how well the span is proved. What is kept of a unit is
+//! settled before its first row is handed out ([`Salvage::settle`]), so it does not depend on the size of
+//! batches.
 //!
 //! The laws that every format's tests check:
 //! - under [`OnError::Skip`], one damaged place costs at most the smallest unit of the format;
@@ -24,23 +25,12 @@ use std::sync::Arc;
 
 use arrow_array::{BooleanArray, RecordBatch};
 use arrow_select::filter::filter_record_batch;
-use coldframe_encoding::{Error, Limits, Result};
+use coldframe_encoding::{Error, Result};
 
 use crate::{Damage, DamageLog, OnError, arrow_error};
 
-/// Maximum bytes of one column in a batch of several rows by default ([`Limits::batch_bytes`]). Longer batches
-/// are cut, so that memory depends on the stored data and not on the requested number of rows. A single value
-/// may be longer.
-pub const MAX_BATCH_BYTES: u64 = 128 << 20;
-
-/// Fails if `rows` rows of `what` exceed [`MAX_BATCH_BYTES`], or if a single row is too long for 32-bit
-/// offsets. [`fitting`] then retries with fewer rows.
-pub fn check_batch(what: &'static str, rows: usize, bytes: u64) -> Result<()> {
-    Limits::default().check_batch(what, rows, bytes)
-}
-
-/// Calls `read` with `rows` rows, then with half as many, until the rows fit. Returns the result and its
-/// number of rows. A `read` that returns [`Error::is_batch_too_long`] must not advance its reader.
+/// Calls `read` with `rows` rows, then with half as many, until the rows fit
+/// ([`Limits::check_batch`](coldframe_encoding::Limits::check_batch)). Returns the result and its number of rows. A `read` that returns [`Error::is_batch_too_long`] must not advance its reader.
 pub fn fitting<T>(mut rows: usize, mut read: impl FnMut(usize) -> Result<T>) -> Result<(T, usize)> {
     loop {
         match read(rows) {
@@ -72,8 +62,8 @@ impl Ranges {
         }
         let Range { mut start, mut end } = range;
         let mut held = 0;
-        // Merges the existing ranges that touch the new one, from the back. Each range is removed only once,
-        // so many additions stay cheap.
+        // Merges the existing ranges that touch the new range, from the back. Each range is removed only
+        // once, so many additions stay cheap.
         while let Some((&from, &to)) = self.0.range(..=end).next_back() {
             if to < start {
                 break;
@@ -140,16 +130,17 @@ impl Loss {
 /// How well a span is proved, from worst to best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
-    /// A statement of the file disproves it.
+    /// A statement of the file disproves the span.
     Contradicted,
     /// It was decoded before the first contradiction, and no anchor lies at its end.
     Before,
-    /// Its ends are anchored, but single values contradict their type: their rows fall, the others stay.
+    /// The span's ends are anchored, but single values contradict their type: the rows of these values are
+    /// dropped, the other rows stay.
     Local,
     /// It decodes without a contradiction, ends where the next anchor begins, and agrees with all that the
     /// file states of it.
     Anchored,
-    /// A checksum covers it, and matches.
+    /// A checksum covers the span, and matches.
     Summed,
 }
 
@@ -158,9 +149,9 @@ pub enum Level {
 pub struct Span {
     /// The rows, counted as [`Salvage::stretches`] counts them.
     pub rows: Range<u64>,
-    /// The bytes that hold them, or the streams that do.
+    /// The bytes or the streams that hold the rows.
     pub bytes: Range<u64>,
-    /// How well it is proved.
+    /// How well the span is proved.
     pub level: Level,
     /// What keeps it from a better level: the structure that was being read, and the reason.
     pub why: Option<(String, String)>,
@@ -407,10 +398,12 @@ mod tests {
     #[test]
     fn a_batch_that_is_too_long_is_read_in_fewer_rows() {
         let bytes = |rows: usize| rows as u64 * (40 << 20);
-        let read = fitting(100, |rows| check_batch("values", rows, bytes(rows)).map(|()| rows));
+        let limits = coldframe_encoding::Limits::default();
+        let read = fitting(100, |rows| limits.check_batch("values", rows, bytes(rows)).map(|()| rows));
         assert_eq!(read.unwrap(), (3, 3));
-        assert!(check_batch("a value", 1, 1 << 30).is_ok());
-        assert!(fitting(8, |rows| check_batch("values", rows, 1 << 31)).unwrap_err().is_batch_too_long());
+        assert!(limits.check_batch("a value", 1, 1 << 30).is_ok());
+        let never = fitting(8, |rows| limits.check_batch("values", rows, 1 << 31));
+        assert!(never.unwrap_err().is_batch_too_long());
     }
 
     proptest! {

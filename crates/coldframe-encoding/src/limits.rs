@@ -1,8 +1,8 @@
 //! Limits on what a file may make a reader allocate or visit.
 //!
-//! A length in a file may be wrong. Before memory is allocated for it, it is compared with the bytes that
-//! exist (by [`crate::Cursor`], or by the maximum expansion of a codec) and with these bounds, which the user
-//! can raise with the option of the same name.
+//! A length in a file may be wrong. Before memory is allocated, the length is compared with the bytes that
+//! exist (by [`crate::Cursor`], or by the maximum expansion of a codec). It is also compared with these
+//! bounds, which the user can raise with the option of the same name.
 //!
 //! | module | holds |
 //! |---|---|
@@ -28,15 +28,16 @@ pub struct Limits {
     /// `max_metadata_bytes`: largest header, footer, index block or key buffer after decompression. Default
     /// 256 MiB.
     pub max_metadata_bytes: u64,
-    /// `max_unit_rows`: most rows of one row group, stripe or block. Default 2^24 where no bytes need back them:
-    /// a run of empty values takes none. Where bytes do, batches bound the memory, and the default is 2^31.
+    /// `max_unit_rows`: maximum number of rows of one row group, stripe or block. The default is 2^24 for rows
+    /// that take no bytes of the file, such as a run of empty values. For rows that take bytes, batches limit
+    /// the memory, and the default is 2^31.
     pub max_unit_rows: Option<u64>,
     /// The share of one thread in `memory_limit`, the decoded bytes that one read may hold. Batches are cut to
     /// stay below it; nothing is refused. Default 1 GiB.
     pub memory_limit: u64,
 }
 
-/// Most rows for which a reader takes memory by default if they take no bytes of the file.
+/// The default maximum number of rows that take memory, but no bytes of the file.
 pub const UNBACKED_ROWS: u64 = 1 << 24;
 
 /// Most rows of no bytes that a reader decodes by default, a batch at a time.
@@ -104,7 +105,8 @@ impl Limits {
         bounded(what, asked, self.max_columns, "max_columns")
     }
 
-    /// Most rows of one unit whose number the length of the unit does not bound, as with cells of no bytes.
+    /// The maximum number of rows of a unit whose length does not limit the rows, for example with cells of
+    /// no bytes.
     pub fn max_unbacked_rows(&self) -> u64 {
         self.max_unit_rows.unwrap_or(UNBACKED_ROWS)
     }

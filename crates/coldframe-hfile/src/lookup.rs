@@ -226,11 +226,11 @@ fn each_block_of(
 
 /// Where the search for a row stands after some blocks.
 enum Visited {
-    /// The rows behind it were reached.
+    /// The search has passed the row.
     Done,
-    /// The first block, that of this entry, begins behind the row.
+    /// The first block, which belongs to this entry, begins after the row.
     Between(Entry),
-    /// The blocks end with the row or, if this is true, before it.
+    /// The last block ends before the row if this is true, and at the row otherwise.
     Behind(bool),
 }
 
@@ -263,7 +263,7 @@ fn visit_blocks(
     Ok(Visited::Behind(last.is_some_and(|(_, last)| order.compare(last, row).is_lt())))
 }
 
-/// Compares the block before that of `entry` with the index.
+/// Compares the block before the block of `entry` with the index.
 fn prove_before(file: &Arc<RawFile>, reader: &mut BlockReader, entry: &Entry) -> Result<()> {
     let mut cursor = IndexCursor::new(file.clone());
     cursor.seek(entry.row())?;
@@ -321,7 +321,7 @@ struct Many<'a> {
     /// The rows, and for each of them the range of `blocks` that may hold it.
     wanted: Vec<(&'a [u8], std::ops::Range<usize>)>,
     blocks: Vec<BlockRef>,
-    /// For each block, the least row of it and of the next one, as the index states them.
+    /// For each block, its least row and the least row of the next block, as the index states them.
     bounds: Vec<(Vec<u8>, Option<Vec<u8>>)>,
     bytes: u64,
     cursor: IndexCursor,

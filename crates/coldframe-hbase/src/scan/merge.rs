@@ -99,7 +99,7 @@ impl DecodeUnit for DecodeRows {
     }
 }
 
-/// Returns those cells, of some in memory, that are visible.
+/// Of some cells in memory, returns the visible cells.
 pub(crate) fn visible_cells(scanning: Arc<Scanning>, cells: Vec<Cells>) -> Result<BatchIter> {
     let owned = Owned { lower: Vec::new(), first: true };
     Ok(Box::new(Merge::new(scanning, cells, Vec::new(), owned)?))
@@ -197,7 +197,7 @@ impl Sink {
         }
     }
 
-    /// Adds a cell to `waiting`, so that it is taken together with others.
+    /// Adds a cell to `waiting`, so that it is taken together with other cells.
     #[inline]
     fn take_later<'a>(&mut self, cell: &Cell<'a>, waiting: &mut Vec<Cell<'a>>) -> Result<()> {
         match self {
@@ -356,7 +356,7 @@ impl Merge {
         Ok(stop)
     }
 
-    /// Makes the next block of a file its current one.
+    /// Makes the next block of a file the current block.
     fn load(&mut self, file: usize) -> Result<()> {
         if let Some(current) = self.current.get_mut(file) {
             *current = Current::default();
@@ -380,9 +380,8 @@ impl Merge {
     fn skip_block(&mut self, file: usize, e: Error) -> Result<()> {
         let piece = self.current.get_mut(file).and_then(|current| current.piece.take());
         let Some(piece) = piece else { return Err(e) };
-        // All rows of the block are recorded as lost. Those before the unreadable cell have already been
-        // returned; they do not occur
-        // again.
+        // All rows of the block are recorded as lost. Rows before the unreadable cell have already been
+        // returned; they do not occur again.
         let e = e.at(piece.block.offset).within("data block");
         self.record_lost_block(file, piece, e)?;
         self.load(file)

@@ -104,7 +104,7 @@ impl Columns {
         &mut self.parts
     }
 
-    /// Ends a block. Fails if the columns cannot represent its cells.
+    /// Ends a block. Fails if the columns cannot represent the cells of the block.
     pub(crate) fn end_block(&mut self) -> Result<()> {
         self.last = self.parts.rows - self.begun;
         self.parts.check(self.begun)
@@ -121,7 +121,7 @@ impl Columns {
         self.last = 0;
     }
 
-    /// Reserves room for `blocks` more blocks of the size of the last one.
+    /// Reserves room for `blocks` more blocks of the size of the last block.
     pub(crate) fn expect_blocks(&mut self, blocks: usize) {
         self.parts.reserve_times(blocks);
     }
@@ -228,8 +228,8 @@ impl Columns {
         Ok(())
     }
 
-    /// Announces that the next cells lie in `block`, so that views can refer to it. Values outside it are
-    /// copied.
+    /// Announces that the next cells lie in `block`, so that views can refer to it. Values outside the block
+    /// are copied.
     #[inline]
     pub fn enter(&mut self, block: &Bytes) {
         if self.parts.has_views {

@@ -5,10 +5,11 @@
 //! 2  each row group from its position          | a | x | c | d |    does it end where the next begins?
 //! ```
 //!
-//! If the first pass reaches the exact end of all streams and the statistics of the stripe agree with it, the
-//! values are right, and an index that contradicts them lies. Otherwise a row group is anchored if it ends
-//! where the next one begins by the index, and agrees with its statistics. Without an index the stripe is the
-//! only row group. The values are decoded and dropped, so the survey takes the memory of one batch.
+//! If the first pass ends at the exact end of all streams and the statistics of the stripe agree with it, the
+//! values are right, and an index that contradicts the values is wrong. Otherwise a row group is anchored if
+//! it ends where the next row group begins according to the index, and agrees with its statistics. Without an
+//! index the stripe is the only row group. The values are decoded and dropped, so the survey takes the memory
+//! of one batch.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -70,8 +71,8 @@ impl StripeBatches {
         Ok(())
     }
 
-    /// Surveys all columns, where a loss ends or begins inside a row group: what the others state of it was not
-    /// compared. Returns whether a column was surveyed.
+    /// Surveys all columns if a loss ends or begins inside a row group: the statistics of the other columns
+    /// were not compared there. Returns whether a column was surveyed.
     pub(super) fn survey_partial(&mut self, stretches: &VecDeque<Stretch>) -> Result<bool> {
         let Some(groups) = self.stored.job.groups.clone() else { return Ok(false) };
         let is_begin =
@@ -98,7 +99,8 @@ impl StripeBatches {
         Ok(())
     }
 
-    /// Loses rows for which no column is to blame: those of the row groups in which the root fails, or all.
+    /// Records the loss of rows for which no column is to blame: the rows of the row groups in which the root
+    /// fails, or all rows.
     pub(super) fn lose_rows(&mut self, e: &Error, rows: Range<u64>) {
         let groups = self.stored.job.groups.clone().unwrap_or_default();
         let mut lost: Vec<Range<u64>> = Vec::new();
@@ -359,7 +361,8 @@ impl StripeBatches {
         Damage { bytes, rows_lost: Some(0), structure, reason }
     }
 
-    /// Decodes each row group from its own position. `e` is the error of the whole stripe, in case none fails.
+    /// Decodes each row group from its own position. `e` is the error of the whole stripe, in case no row
+    /// group fails.
     fn each_group(&mut self, place: usize, groups: &Groups, e: &Error) -> Result<Vec<Span>> {
         let mut decoded = Vec::with_capacity(groups.runs.len());
         let mut rows = Vec::with_capacity(groups.runs.len());
@@ -392,7 +395,8 @@ impl StripeBatches {
         Ok(self.spans(place, groups, &decoded, &rows))
     }
 
-    /// Whether the statistics of the row groups agree with a column that contradicts those of the stripe.
+    /// Whether the statistics of the row groups agree with a column that contradicts the statistics of the
+    /// stripe.
     pub(super) fn agrees_with_index(&mut self, place: usize) -> Result<bool> {
         let Stored { scan, job, .. } = &mut self.stored;
         let Some(groups) = groups::read(scan, &job.stripe, &job.layout)? else { return Ok(false) };
@@ -485,7 +489,8 @@ impl StripeBatches {
         Ok(read.is_ok())
     }
 
-    /// Calls `read`, again with fewer rows at once where they take too much memory. The inner error is damage.
+    /// Calls `read`; if the rows take too much memory, calls it again with fewer rows at once. The inner
+    /// error is damage.
     fn try_fitting<T>(&mut self, read: impl Fn(&Stored) -> Result<T>) -> Result<Result<T>> {
         loop {
             match read(&self.stored) {
@@ -507,7 +512,7 @@ fn again(e: &Error) -> Error {
     like(e, e.reason())
 }
 
-/// An error at the place of another one.
+/// An error at the place of another error.
 fn like(e: &Error, message: String) -> Error {
     let like = Error::corrupt(message).within(e.structure());
     match e.offset() {

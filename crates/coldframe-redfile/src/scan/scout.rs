@@ -8,7 +8,7 @@
 //! pages of others     |           |           |           |           |           |       those without a `v` are not opened
 //! ```
 //!
-//! Rows that pass are read together with the few between them: starting a stretch takes as much time as
+//! Rows that pass are read together with the few rows between them: starting a stretch takes as much time as
 //! reading several hundred rows.
 
 use std::collections::VecDeque;
@@ -57,8 +57,8 @@ struct Scouted {
 }
 
 impl Scouted {
-    /// Evaluates the filter on the next rows and queues the batches of those that pass. Returns whether there were any
-    /// rows.
+    /// Evaluates the filter on the next rows and queues the batches of the rows that pass. Returns whether
+    /// there were any rows.
     fn evaluate_next(&mut self) -> Result<bool> {
         let columns = self.columns.clone();
         let left = usize::try_from(self.batches.group.rows - self.at).unwrap_or(usize::MAX);
