@@ -77,7 +77,9 @@ impl ParquetOptions {
                 ("field_ids", Value::Str(ids)) => {
                     let ids = ids.split(',').filter(|id| !id.is_empty()).map(str::parse);
                     parsed.field_ids = ids.collect::<std::result::Result<_, _>>().map_err(|_| {
-                        Error::invalid(format!("an option for Parquet: expected field_ids as numbers, found {value:?}"))
+                        Error::invalid(format!(
+                            "an option for Parquet: expected field_ids as numbers, found {value:?}"
+                        ))
                     })?;
                 }
                 _ => {

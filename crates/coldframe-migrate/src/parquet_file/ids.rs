@@ -32,9 +32,8 @@ fn numbered_field(field: &FieldRef, ids: &mut std::slice::Iter<'_, i32>) -> Resu
 }
 
 fn numbered_type(kind: &DataType, ids: &mut std::slice::Iter<'_, i32>) -> Result<DataType> {
-    let mut each = |fields: &Fields| {
-        fields.iter().map(|field| numbered_field(field, ids)).collect::<Result<Fields>>()
-    };
+    let mut each =
+        |fields: &Fields| fields.iter().map(|field| numbered_field(field, ids)).collect::<Result<Fields>>();
     Ok(match kind {
         DataType::Struct(fields) => DataType::Struct(each(fields)?),
         DataType::List(element) => DataType::List(numbered_field(element, ids)?),
