@@ -55,6 +55,12 @@ class Claims:
     raced: bool
     fine: bool = False
 
+    @property
+    def keeps(self) -> bool:
+        """Whether rows of vanished sources stay, though a new file may have them: the user said so."""
+        how, archived = self.given["on_vanished"], self.given["archived"]
+        return how == "keep" or (how == "remove" and archived == "keep")
+
     def selects(self, path: str) -> bool:
         from model.world import is_selected
 

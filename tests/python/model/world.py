@@ -470,7 +470,7 @@ class World:
         if died:
             self.maybe |= claims.sources.keys()
         elif claims.report is not None:
-            if claims.given["on_vanished"] == "remove" and not claims.report.exit_code:
+            if claims.given["on_vanished"] == "remove" and not (claims.keeps or claims.report.exit_code):
                 gone = {path for path in self.done | self.maybe if path not in claims.sources}
                 gone = {path for path in gone if claims.selects(path)}
                 self.done, self.maybe = self.done - gone, self.maybe - gone
@@ -481,7 +481,7 @@ class World:
                 for file in table.files:
                     if file.status in ("converted", "salvaged", "held"):
                         self.done.add(file.source)
-                    elif claims.given["on_vanished"] == "keep":
+                    elif claims.keeps:
                         # The lost rows of this file may be in a new file.
                         self.loose.add(file.source.split("/")[0])
         if claims.given["verify"]:
@@ -500,11 +500,11 @@ class World:
         }
         # The last read of the target may not have shown rows of all these sources.
         gone |= {path for path in self.done | self.maybe if path not in self.tree.now}
-        if claims.given["on_vanished"] == "keep":
+        if claims.keeps:
             self.kept = True
             if self.restored:
                 self.loose |= {version.path.split("/")[0] for version in self.tree.versions.values()}
-        if claims.given["on_vanished"] == "keep" or claims.include or claims.exclude:
+        if claims.keeps or claims.include or claims.exclude:
             self.loose |= {table.split("/")[0] for table in gone}
             if claims.include or claims.exclude:
                 # The run sees only a part of rewritten files.

@@ -45,6 +45,9 @@ def summary(report: Report) -> str:
         lines += [f"  a part of the table only: {text}" for text in table.partial]
         lines += [f"  {note.text}" for note in table.verdict.notes if note.kind in BY_SPARK]
         lines += metastore_lines(table.metastore, "  ")
+        if table.archived:
+            rows = f"{table.rows_archived:,} rows of {table.archived:,} deleted source(s) stay in the target"
+            lines.append(f"  {rows}")
         if table.vanished:
             what = {"fail": "--on-vanished says what to do", "keep": "their rows stay", "remove": "taken out"}
             count, first = len(table.vanished), table.vanished[0]

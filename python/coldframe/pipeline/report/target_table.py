@@ -112,9 +112,11 @@ def differences(target: TargetTable, state: State) -> Iterator[Difference]:
 
 
 def foreign(target: TargetTable, state: State) -> Iterator[LiveFile]:
-    """Files of others that readers of the table see."""
+    """Files of others that readers of the table see. Files of a run that was killed are not of others."""
+    unsettled = [*state.begun.values(), *state.dropping.values()]
+    own = {part.final for entry in unsettled for part in entry.parts}
     for file in target.files:
-        if not state.done.has_final(file.path):
+        if not state.done.has_final(file.path) and file.path not in own:
             yield file
 
 

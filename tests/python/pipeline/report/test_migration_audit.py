@@ -20,6 +20,7 @@ from coldframe.pipeline.options import Options
 from coldframe.pipeline.report.preview import preview_text
 from coldframe.pipeline.source.inventory import take_inventory
 from coldframe.pipeline.source.selection import select
+from coldframe.pipeline.state.journal import Journal
 
 
 @pytest.fixture
@@ -59,6 +60,24 @@ def test_an_audit_after_a_failed_run_says_so(estate: Estate) -> None:
     broken.write_bytes(whole)
     assert estate.migrate().exit_code == 0
     assert audit(estate.target).exit_code == 0
+
+
+def test_files_of_a_killed_run_are_its_own(estate: Estate, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Killed(BaseException):
+        pass
+
+    def killed(*_: object) -> str:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Journal, "_mark", killed)
+        with pytest.raises(Killed):
+            estate.migrate()
+    assert estate.files("t")
+    result = audit(estate.target)
+    assert (result.faults, result.exit_code) == ([], 0)
+    assert result.verdict.text.startswith("NOT VERIFIED: 1 run was interrupted")
+    assert estate.migrate().exit_code == 0
 
 
 def test_an_audit_reports_every_fault(estate: Estate, capsys: pytest.CaptureFixture[str]) -> None:
