@@ -88,7 +88,7 @@ fn failure(table: &HudiTable, options: &[(&str, &str)]) -> Error {
         Err(e) => e,
         Ok(table) => match rows::read(table.as_ref(), OnError::Raise) {
             Err(e) => e,
-            Ok(outcome) => outcome.error.expect("an error"),
+            Ok(outcome) => outcome.error.unwrap(),
         },
     }
 }
