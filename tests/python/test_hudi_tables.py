@@ -43,7 +43,7 @@ def test_views(trips: Path) -> None:
         cf.open(trips, view="incremental")
 
 
-def test_a_missing_file_is_reported(trips: Path) -> None:
+def test_a_missing_file_is_damage(trips: Path) -> None:
     (trips / "eu" / next(p.name for p in (trips / "eu").glob(f"*{SECOND}.parquet"))).unlink()
     with pytest.raises(cf.CorruptFileError, match=f"which commit {SECOND} names"):
         cf.open(trips).read()
@@ -62,12 +62,12 @@ def test_the_table_of_the_fixture_has_lost_its_files(tmp_path: Path) -> None:
     assert metadata.read().num_rows == cf.open(tmp_path / "lab/.hoodie/metadata").read().num_rows > 0
 
 
-def test_the_table_is_found_and_migrated(tmp_path: Path) -> None:
+def test_the_table_is_listed_and_migrated(tmp_path: Path) -> None:
     estate = Estate(tmp_path)
     hudi_table(estate.source / "trips", {FIRST: [1.5, 2.5], SECOND: [1.5, 9.0, 4.0]})
     estate.orc("other/f", {"a": [2]})
-    found = {table.name: table for table in tables(estate.source)}
-    assert (found["trips"].format, found["trips"].is_whole) == ("hudi", True)
+    listing = {table.name: table for table in tables(estate.source)}
+    assert (listing["trips"].format, listing["trips"].is_whole) == ("hudi", True)
     report = estate.migrate()
     assert {table.name: table.rows for table in report.tables} == {"trips": 3, "other": 1}
     assert sorted(estate.read("trips")["fare"].to_pylist()) == [1.5, 4.0, 9.0]

@@ -64,6 +64,7 @@ def test_text_is_parsed_as_the_format_declares() -> None:
 
 def test_options_of_all_formats_by_name() -> None:
     assert choices_of("recover") == ["true", "false"]
-    assert choices_of("view") == ["cells", "kv", "latest", "versions", "raw", "pivot"]
+    of_hudi = ["snapshot", "read_optimized", "incremental"]
+    assert choices_of("view") == ["cells", "kv", *of_hudi, "latest", "versions", "raw", "pivot"]
     assert len(declared()["timestamp_unit"]) == 2
     assert "schema" in declared(write=True)

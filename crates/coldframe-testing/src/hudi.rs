@@ -186,29 +186,30 @@ pub fn rollback_block(instant: &str, target: &str) -> Vec<u8> {
 
 /// Tables of logs alone, as inputs of fuzzing: of both layouts, with all kinds of blocks.
 pub fn seeds() -> Vec<MemoryFolder> {
-    let (one, two, three) = ("20260101000000001", "20260101000000101", "20260101000000201");
+    let (first, second, third) = ("20260101000000001", "20260101000000101", "20260101000000201");
     let log = [
-        avro_block(one, &[(one, "a", 1, Some("x")), (one, "b", 2, None)]),
-        delete_block(two, &[("a", Some(5)), ("c", None)]),
-        kryo_block(two, &["b2", "b3"]),
-        rollback_block(three, "20260101000000150"),
-        avro_block(three, &[(three, "b", 1, Some("y"))]),
+        avro_block(first, &[(first, "a", 1, Some("x")), (first, "b", 2, None)]),
+        delete_block(second, &[("a", Some(5)), ("c", None)]),
+        kryo_block(second, &["b2", "b3"]),
+        rollback_block(third, "20260101000000150"),
+        avro_block(third, &[(third, "b", 1, Some("y"))]),
     ];
     let properties = "hoodie.table.precombine.field=ts\nhoodie.compaction.payload.class=\
                       org.apache.hudi.common.model.DefaultHoodieRecordPayload";
-    let old = format!(".g-0_{one}.log.1_0-1-2");
+    let old = format!(".g-0_{first}.log.1_0-1-2");
     let old = HudiTable::new(6, properties)
-        .commit(one, "deltacommit", &[&old], &[])
-        .commit(two, "deltacommit", &[&old], &[])
-        .commit(three, "deltacommit", &[&old], &[])
+        .commit(first, "deltacommit", &[&old], &[])
+        .commit(second, "deltacommit", &[&old], &[])
+        .commit(third, "deltacommit", &[&old], &[])
         .file(&old, log.concat());
-    let new = format!(".g-0_{two}.log.1_0-1-2");
+    let new = format!(".g-0_{second}.log.1_0-1-2");
     let new =
         HudiTable::new(9, "hoodie.table.ordering.fields=ts\nhoodie.record.merge.mode=EVENT_TIME_ORDERING")
-            .commit(two, "deltacommit", &[&new], &[])
+            .commit(second, "deltacommit", &[&new], &[])
             .file(
                 &new,
-                [avro_block(two, &[(two, "a", 1, Some("x"))]), delete_block(two, &[("a", Some(0))])].concat(),
+                [avro_block(second, &[(second, "a", 1, Some("x"))]), delete_block(second, &[("a", Some(0))])]
+                    .concat(),
             );
     vec![old.folder, new.folder]
 }

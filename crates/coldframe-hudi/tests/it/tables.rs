@@ -88,7 +88,7 @@ fn failure(table: &HudiTable, options: &[(&str, &str)]) -> Error {
         Err(e) => e,
         Ok(table) => match rows::read(table.as_ref(), OnError::Raise) {
             Err(e) => e,
-            Ok(outcome) => outcome.error.expect("an error"),
+            Ok(outcome) => outcome.error.unwrap(),
         },
     }
 }
@@ -251,7 +251,7 @@ fn a_log_belongs_to_the_base_file_before_its_completion() {
 }
 
 #[test]
-fn files_that_are_gone_are_told() {
+fn missing_files_are_damage() {
     let table = with_log(6, EVENT_TIME, &[avro_block(T2, &[(T2, "a", 6, Some("two"))])]);
     for gone in [base(T1), log(T1, 1)] {
         let cut = table.clone().without(&gone);

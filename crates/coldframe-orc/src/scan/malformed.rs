@@ -54,7 +54,7 @@ impl StripeBatches {
         let place = scan.columns.iter().position(|(column, _)| *column == id)?;
         let begin = |row: u64| {
             let mut positions = Vec::new();
-            self.stored.open(place, row).ok()?.positions(&mut positions);
+            self.stored.open(place, row, row).ok()?.positions(&mut positions);
             positions.iter().find(|at| at.kind == StreamKind::Data).map(|at| at.place.0)
         };
         let end = match row + 1 {
