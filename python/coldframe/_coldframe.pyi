@@ -638,7 +638,8 @@ class RawFile:
     ) -> RawScan:
         """A fresh scan: a stream of batches. split: (part, start, stop); None is the whole file.
 
-        `doubtful`: only the rows that `skip` leaves out although they were decoded before the first contradiction.
+        `doubtful`: only the rows that `skip` leaves out although they were decoded before the first
+        contradiction.
 
         Without `prune`, statistics, indexes and bloom filters are not used; the rows are the same.
 

@@ -41,7 +41,7 @@ def read_varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def fields(data: bytes) -> Fields:
-    found: Fields = []
+    read: Fields = []
     at = 0
     while at < len(data):
         tag, at = read_varint(data, at)
@@ -54,8 +54,8 @@ def fields(data: bytes) -> Fields:
         else:
             length = 8 if tag & 7 == 1 else 4
             value, at = data[at : at + length], at + length
-        found.append((tag >> 3, tag & 7, value))
-    return found
+        read.append((tag >> 3, tag & 7, value))
+    return read
 
 
 def message(parts: Fields) -> bytes:

@@ -86,7 +86,7 @@ class Judge:
         self.same(lambda: rows_of(file.get(name)), wanted, f"{what}: get {key!r}")
         some = sorted({self.dice.choice(keys) for _ in range(5)})
         want = [row for row, own in zip(self.rows, keys, strict=True) if own in set(some)]
-        raw = [one if isinstance(one, bytes) else one.encode() for one in some]
+        raw = [key if isinstance(key, bytes) else key.encode() for key in some]
         self.same(lambda: rows_of(file.get_many(raw)), want, f"{what}: get_many")
         start, stop = raw[0], raw[-1]
         bounds = (some[0], some[-1])
