@@ -79,8 +79,9 @@ pub(super) fn time(value: Value<'_>, rules: Rules) -> Option<Time> {
         Value::Float(seconds, _) => Some(rounded_seconds(seconds)?.labelled(rules)),
         Value::Decimal(number) => {
             let (seconds, nanos) = number.seconds()?;
-            // Beyond the years that Java's `Instant` holds.
-            if !is_exact(rules) && seconds.unsigned_abs() > 31_556_889_864_403_199 {
+            // Beyond milliseconds of 64 bits, which overflow in Hive; beyond the years that Java's `Instant` holds.
+            let most = if is_exact(rules) { i64::MAX.unsigned_abs() / 1000 } else { 31_556_889_864_403_199 };
+            if seconds.unsigned_abs() > most {
                 return None;
             }
             let (more, nanos) = (nanos.div_euclid(1_000_000_000), nanos.rem_euclid(1_000_000_000));
