@@ -75,8 +75,8 @@ impl Evolved {
     /// The columns that the file decodes for a request.
     fn own_columns(&self, decode: &SchemaRef) -> SchemaRef {
         let own = |field: &FieldRef| {
-            let found = self.file.schema().fields().iter().find(|own| own.name() == field.name());
-            found.filter(|_| self.conversions.contains_key(field.name())).unwrap_or(field).clone()
+            let own = self.file.schema().fields().iter().find(|own| own.name() == field.name());
+            own.filter(|_| self.conversions.contains_key(field.name())).unwrap_or(field).clone()
         };
         let fields: Vec<FieldRef> = decode.fields().iter().map(own).collect();
         Arc::new(Schema::new_with_metadata(fields, decode.metadata().clone()))
@@ -217,8 +217,8 @@ impl Evolved {
     /// The columns of converted batches: whole columns where they are converted.
     fn output(&self, decode: &SchemaRef) -> SchemaRef {
         let whole = |field: &FieldRef| {
-            let found = self.schema.fields().iter().find(|whole| whole.name() == field.name());
-            found.filter(|_| self.conversions.contains_key(field.name())).unwrap_or(field).clone()
+            let whole = self.schema.fields().iter().find(|whole| whole.name() == field.name());
+            whole.filter(|_| self.conversions.contains_key(field.name())).unwrap_or(field).clone()
         };
         let fields: Vec<FieldRef> = decode.fields().iter().map(whole).collect();
         Arc::new(Schema::new_with_metadata(fields, decode.metadata().clone()))

@@ -199,11 +199,11 @@ impl KeyFinder {
             self.keys = self.block(at)?;
             self.current = Some(at);
         }
-        let found = self.keys.find(key);
-        if found.is_none() {
+        let place = self.keys.find(key);
+        if place.is_none() {
             self.prove_absent(key, at)?;
         }
-        Ok(found)
+        Ok(place)
     }
 
     /// Fails if a block beside the one with index `at` may have a key that this block does not have.

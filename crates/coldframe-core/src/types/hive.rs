@@ -234,12 +234,12 @@ fn structure(own: (&Field, &[Named]), table: (&Field, &[Named]), rules: Rules) -
             Reader::Orc => fields.iter().rposition(|own| own.name().eq_ignore_ascii_case(target.name())),
             Reader::Rows => Some(number),
         };
-        let found = place.and_then(|place| Some((place, fields.get(place)?, own.1.get(place)?)));
-        let found = found.map(|(place, field, (_, own_kind))| {
+        let own = place.and_then(|place| Some((place, fields.get(place)?, own.1.get(place)?)));
+        let step = own.map(|(place, field, (_, own_kind))| {
             let inner = step((field, &own_kind.kind), (target, &kind), rules);
             inner.map(|step| (place, step)).map_err(|e| e.within(format!("field {}", target.name())))
         });
-        steps.push(found.transpose()?);
+        steps.push(step.transpose()?);
     }
     let is_same = |(number, step): (usize, &Option<(usize, Step)>)| matches!(step, Some((place, Step::Same)) if *place == number);
     if fields.len() == steps.len() && steps.iter().enumerate().all(is_same) {

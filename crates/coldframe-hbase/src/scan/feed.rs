@@ -222,9 +222,9 @@ impl Blocks {
         if !cells.is_empty() {
             let (first, _) = self.origin.layout.cell(&cells, 0).map_err(within)?;
             if order.compare(first.row, &piece.first).is_lt() {
-                let (least, found) = (piece.first.escape_ascii(), first.row.escape_ascii());
+                let (least, actual) = (piece.first.escape_ascii(), first.row.escape_ascii());
                 let message =
-                    format!("expected rows from \"{least}\", as the index states, found \"{found}\"");
+                    format!("expected rows from \"{least}\", as the index states, found \"{actual}\"");
                 return Err(within(Error::corrupt(message)).within("data index"));
             }
         }

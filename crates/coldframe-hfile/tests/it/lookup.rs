@@ -303,13 +303,13 @@ fn an_index_that_lies_hides_no_row() {
                 let file = open();
                 let (start, stop) = (Some(row(wanted)), Some(row(wanted + 2)));
                 let query = RowQuery { start, stop, reverse, batch_rows: 64, ..RowQuery::default() };
-                let found: usize =
+                let rows: usize =
                     file.scan_rows(&query).unwrap().map(|batch| batch.unwrap().num_rows()).sum();
-                assert_eq!(found, 2, "{wanted}, {moved} instead of {i}");
+                assert_eq!(rows, 2, "{wanted}, {moved} instead of {i}");
                 notices[1] += file.take_notices().len();
             }
-            let (found, noted) = filtered(open(), wanted);
-            assert_eq!(found, 1, "{wanted}, {moved} instead of {i}");
+            let (rows, noted) = filtered(open(), wanted);
+            assert_eq!(rows, 1, "{wanted}, {moved} instead of {i}");
             notices[2] += noted;
         }
         assert!(notices.iter().all(|noted| *noted > 0), "{notices:?}");
