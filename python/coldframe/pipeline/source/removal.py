@@ -3,7 +3,7 @@
 file               unlinked; or renamed within its store; or copied, compared, and unlinked
 directory          local, HDFS: renamed, so that nobody reads a part of it, then deleted
                    object store: its objects one by one, those in the deepest folders first; `Remainder`
-                   says whether what is left after a kill is the rest of the same directory
+                   finds out if what is left after a kill is the rest of the same directory
 """
 
 from __future__ import annotations
