@@ -71,7 +71,7 @@ class OpenOptions(TypedDict, total=False):
     families: Sequence[str] | str | None
     """column families to read; default: all"""
     hive_version: str | None
-    """version of Hive whose lenient parsing and calendar apply"""
+    """version of Hive whose lenient parsing, calendar and conversions apply"""
     hudi_reader: Literal["table", "1.x"] | None
     """whose rules apply where versions of Hudi read one table differently: "table" (default), those of
     the Hudi that the table's version belongs to (versions below 8: 0.15), or "1.x" """
@@ -88,11 +88,11 @@ class OpenOptions(TypedDict, total=False):
     max_metadata_bytes: int | str | None
     """largest size of a header, footer, index or key"""
     max_unit_rows: int | None
-    """largest number of rows in a row group, stripe or block; default: 2147483648, but 16777216 in
+    """largest number of rows in a row group, stripe or block; default: 2147483648, but 134217728 in
     RCFile, where rows of empty cells take no bytes"""
     memory_limit: int | str | None
-    """decoded bytes that one read of ORC, RCFile, Redfile or CFile may hold, on all threads together:
-    batches are cut to fit, nothing is refused. Default: 1 GiB for each thread"""
+    """decoded bytes that one read may hold, on all threads together: batches are cut to fit, nothing is
+    refused. Default: 1 GiB for each thread"""
     metadata: bool | None
     """true opens the table's metadata table, `.hoodie/metadata`"""
     ordinal: bool | None
@@ -123,11 +123,13 @@ class OpenOptions(TypedDict, total=False):
     schema_from: str | None
     """for `recover`: name of an intact file in the same directory with the same types, codec and
     writer"""
-    schema_of: Literal["file", "table", "hive"] | None
+    schema_of: Literal["file", "table", "hive", "hive_exact"] | None
     """whose columns `schema` describes. "file": this file's. "table": the table's; the file then takes
     from it binary for string and the precision of old decimals, by name, or by position if its columns
     are called _col0, _col1 .. "hive": the table's, matched in the same way, also within structs; the file
-    then takes the names, and is refused if its types are neither the table's nor narrower ones"""
+    then takes the names, and its values are converted to the table's types as Hive's reader does.
+    "hive_exact": the same without conversions: a file whose types are neither the table's nor narrower
+    ones is refused"""
     serde: Literal["text", "binary"] | None
     """"text" (ColumnarSerDe) or "binary" (LazyBinaryColumnarSerDe, Hive's default since 0.12); the file
     does not state it"""
@@ -245,7 +247,7 @@ class WriteOptions(TypedDict, total=False):
     header: Literal["RCF1", "SEQ6"] | None
     """file version: "RCF1", or "SEQ6" (Hive before 0.9)"""
     hive_version: str | None
-    """version of Hive whose lenient parsing and calendar apply"""
+    """version of Hive whose lenient parsing, calendar and conversions apply"""
     index_block_size: int | str | None
     """bytes after which an index block ends"""
     index_min_entries: int | None

@@ -63,7 +63,7 @@ def test_files_and_datasets_pickle(orc: Path, tmp_path: Path) -> None:
     again = pickle.loads(pickle.dumps(file))
     assert again.read().equals(ROWS)
     assert again._raw.threads == 1
-    with pytest.raises(cf.UnsupportedError, match="object in this process"):
+    with pytest.raises(cf.UnsupportedError, match="object of this process"):
         pickle.dumps(cf.open(orc.read_bytes()))
 
 

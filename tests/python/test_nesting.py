@@ -52,7 +52,7 @@ def test_a_journal_of_other_json(estate: Estate, line: str) -> None:
     state = estate.target / "_coldframe/state"
     last = max(int(path.name[:12]) for path in state.glob("*.jsonl"))
     (state / f"{last + 1:012d}.jsonl").write_text(f"{line}\n")
-    with pytest.raises(ColdframeError, match=rf"{last + 1:012d}.jsonl, line 1: "):
+    with pytest.raises(ColdframeError, match=rf"{last + 1:012d}.jsonl(, line 1)?: "):
         audit(estate.target)
 
 

@@ -41,7 +41,7 @@ pub struct Evolved {
 
 impl Evolved {
     /// Converts columns of `file`. `columns`: the converted columns, under the file's names; the others stay.
-    pub fn new(file: Arc<dyn TableFile>, columns: Vec<(FieldRef, Conversion)>) -> Arc<dyn TableFile> {
+    pub fn wrap(file: Arc<dyn TableFile>, columns: Vec<(FieldRef, Conversion)>) -> Arc<dyn TableFile> {
         if columns.is_empty() {
             return file;
         }

@@ -54,7 +54,7 @@ impl OrcFile {
             Some(spec) if options.converts => declared::conversions(&self.shape, spec, version)?,
             _ => Vec::new(),
         };
-        Ok(Evolved::new(Arc::new(self), conversions))
+        Ok(Evolved::wrap(Arc::new(self), conversions))
     }
 
     /// The first item of user metadata with this name.

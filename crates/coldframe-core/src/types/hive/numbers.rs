@@ -106,7 +106,7 @@ fn of_row(value: Value<'_>, width: Width, rules: Rules) -> Option<i64> {
     reason = "the range is checked; the fraction is dropped as by Java's cast"
 )]
 fn whole(value: f64) -> Option<i64> {
-    (value >= -BEYOND && value < BEYOND).then_some(value as i64)
+    (-BEYOND..BEYOND).contains(&value).then_some(value as i64)
 }
 
 /// `Long.parseLong`

@@ -132,7 +132,7 @@ impl Time {
 fn rounded_seconds(seconds: f64) -> Option<Time> {
     let exact = seconds * 1000.0;
     let millis = (exact + 0.5).floor();
-    let in_range = millis >= -9_223_372_036_854_775_808.0 && millis < 9_223_372_036_854_775_808.0;
+    let in_range = (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&millis);
     // A number just below zero is null.
     (in_range && (millis >= 0.0) == (exact >= 0.0)).then(|| Time::of_millis(millis as i64))
 }
