@@ -232,7 +232,7 @@ final class HiveTable implements SupportsRead {
     checkByName(Reflected.call(of, "getParameters"));
     Map<String, String> options = new HashMap<>();
     options.put("format", "orc");
-    options.put("schema_of", "hive");
+    options.put("schema_of", "hive_exact");
     options.put("timestamp_unit", "us");
     return options;
   }
