@@ -235,7 +235,7 @@ impl Rules {
     }
 }
 
-/// The strategy of tables whose later record wins.
+/// The merge strategy of tables in which the later of two records wins.
 const COMMIT_TIME: &str = "ce9acb64-bde0-424c-9b91-f6ebba25356d";
 
 /// The name of a class of Hudi's own without its package; others stay whole.

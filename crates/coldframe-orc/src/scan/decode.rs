@@ -65,7 +65,7 @@ pub(super) struct Current {
     /// Its next row.
     row: u64,
     pub(super) open: Option<Open>,
-    /// Whether no position of the index is believed.
+    /// Whether columns are read from the start of the stripe, without positions of the index.
     is_from_start: bool,
 }
 

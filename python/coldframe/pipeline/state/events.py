@@ -338,7 +338,7 @@ def _plain(made: type[Any]) -> Callable[[Mapping[str, Any]], Event]:
 
 
 def _entry(json: Mapping[str, Any]) -> Committed:
-    """An entry whose files all lie in the target: whoever can write a journal must not lead a run astray."""
+    """An entry, checked to have all its files in the target: a forged journal must not reach other files."""
     entry = Committed.from_json(json["entry"])
     inside_target(entry.table)
     for part in entry.parts:

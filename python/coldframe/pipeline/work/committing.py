@@ -105,7 +105,7 @@ class Committer:
             shared = any(file.of for outcome in outcomes for file in outcome.files)
             return None if shared else losses(planned.file.relative, planned.rows, outcomes)
         causes = {failure.cause for failure in failed}
-        # If any part failed without damage, the source is not merely damaged.
+        # If a part failed for another reason than damage, the source counts as failed, not as damaged.
         cause: Cause = "changed" if "changed" in causes else "failed" if "failed" in causes else "damaged"
         return Failure("; ".join(dict.fromkeys(failure.error for failure in failed)), cause)
 

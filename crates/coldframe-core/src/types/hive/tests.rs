@@ -1,3 +1,5 @@
+//! Hive's conversions of values, one kind of target at a time.
+
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
