@@ -15,11 +15,10 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from coldframe import writing
 from coldframe._coldframe import formats, shown
 from coldframe._coldframe import tables as tables_held
+from coldframe.arrow import pa
 from coldframe.byte_size import size_text
 from coldframe.cli import output
 from coldframe.cli.declared import declared_options
