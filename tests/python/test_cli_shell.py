@@ -128,7 +128,18 @@ def test_every_command_takes_patterns_urls_and_standard_input(tmp_path: Path) ->
         assert memory.exists("/cli/new.parquet"), arguments
         memory.rm("/cli/new.parquet")
     # Other tests cover most of these commands.
-    others = {"diff", "migrate", "audit", "completion", "version", "sql", "tables", "options", "unswitch"}
+    others = {
+        "diff",
+        "migrate",
+        "audit",
+        "completion",
+        "version",
+        "sql",
+        "tables",
+        "options",
+        "unswitch",
+        "help",
+    }
     assert seen | others == set(commands_of(parser_of_all()))
 
 
