@@ -117,8 +117,8 @@ def survey(
     places = [file.relative for file in inventory.unread if file.reason == NOT_LISTED]
     iceberg = [_iceberg(root, place, storage_options, rows) for place in places]
     found = sorted([*ours, *iceberg], key=lambda table: table.name) if iceberg else ours
-    places = {table.place for table in migrated}
-    others, stray = other_files(root, inventory.unknown, places, storage_options)
+    taken = {table.place for table in migrated}
+    others, stray = other_files(root, inventory.unknown, taken, storage_options)
     names = {table.name for table in found}
     unread = [f"{file.relative}: {file.reason}" for file in inventory.unread if file.reason != NOT_LISTED]
     return Estate(found, [_other(root, group, names) for group in others], stray, unread)

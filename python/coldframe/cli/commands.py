@@ -29,8 +29,10 @@ _MODULES = {
     "format_options": ("options",),
     "migrate": ("migrate",),
     "audit": ("audit",),
+    "status": ("status",),
     "delete": ("delete",),
     "unswitch": ("unswitch",),
+    "sample": ("sample",),
     "completion": ("completion",),
 }
 _NAMES = [name for names in _MODULES.values() for name in names]
@@ -42,6 +44,7 @@ Reads, checks, rescues and converts files of {formats}, without the engine that 
 
 _EPILOG = """\
 first steps:
+  coldframe sample estate                             a small estate of all formats, to try this on
   coldframe detect *                                  the formats of these files
   coldframe meta 000000_0                             the metadata of a file
   coldframe head 000000_0       -c id,name -n 5       the first rows
@@ -55,6 +58,7 @@ first steps:
   coldframe sql "select count(*) from 'events.orc'"   any query, by DuckDB
   coldframe convert 'events/*.rc'  all.parquet --where "dt >= '2014-01-01'"
   coldframe migrate hdfs-dump/ new/ --to parquet      a whole estate, on Spark
+  coldframe status new/                               how far is it?
   coldframe audit new/                                is the target still as it was verified?
   coldframe delete new/_coldframe/safe-to-delete.txt  deletes the sources that are proved to be there
   coldframe -v count hdfs:///warehouse/events         what does it wait for?
