@@ -8,9 +8,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-import pyarrow as pa
-
 from coldframe._coldframe import RawOpening
+from coldframe.arrow import pa
 from coldframe.errors import unsupported
 
 __all__ = ["Keys", "OpenArguments", "check_plain", "default_threads", "threads_of"]

@@ -7,9 +7,8 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from coldframe import _coldframe
+from coldframe.arrow import pa
 from coldframe.errors import SchemaError
 from coldframe.filters import Bound, keep, needed
 from coldframe.logs import watched

@@ -19,9 +19,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import pyarrow as pa
-
 from coldframe._coldframe import hash_rows
+from coldframe.arrow import pa
 from coldframe.errors import SchemaError, install_hint, unsupported
 from coldframe.widening import unified
 

@@ -8,8 +8,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
-import pyarrow as pa
-
 from coldframe import _coldframe
 from coldframe._coldframe import (
     RawFile,
@@ -20,6 +18,7 @@ from coldframe._coldframe import (
     splits_of,
 )
 from coldframe.arguments import Keys, OpenArguments, default_threads
+from coldframe.arrow import pa
 from coldframe.batches import (
     DEFAULT_BATCH_SIZE,
     DEFAULT_SPLIT_BYTES,

@@ -13,9 +13,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow as pa
-
 from coldframe._coldframe import Calls, Condition, Predicate, without_views
+from coldframe.arrow import pa
 from coldframe.errors import SchemaError, unsupported
 
 __all__ = ["Bound", "Condition", "Filter", "bind", "both", "keep", "mentioned", "needed", "parse"]

@@ -14,8 +14,6 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-import pyarrow as pa
-
 from coldframe._coldframe import (
     NotFoundError,
     hudi_column_stats,
@@ -24,6 +22,7 @@ from coldframe._coldframe import (
     hudi_partitions,
     hudi_prune,
 )
+from coldframe.arrow import pa
 from coldframe.errors import unsupported
 from coldframe.file import File
 from coldframe.filters import Condition, Filter, parse

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from coldframe import _coldframe
+from coldframe.arrow import pa
 from coldframe.batches import names_of
 
 if TYPE_CHECKING:

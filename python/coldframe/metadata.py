@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-import pyarrow as pa
-
+from coldframe.arrow import pa
 from coldframe.batches import names_of
 from coldframe.filters import Bound, Filter, bind, parse
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from typing import Any
 
 __all__ = ["summary_html"]
@@ -15,6 +14,8 @@ def summary_html(
     title: str, properties: Sequence[tuple[str, object]], schema: Any, damage: Sequence[Any]
 ) -> str:
     """HTML with a heading, a line of properties, the damage and a table of columns."""
+    from html import escape
+
     line = ", ".join(
         f"{escape(name)} <b>{escape(str(value))}</b>" for name, value in properties if value is not None
     )

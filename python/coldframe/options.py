@@ -8,17 +8,24 @@ from typing import Any
 
 from coldframe._coldframe import formats
 
-__all__ = ["TYPELESS", "choices_of", "declared"]
+__all__ = ["TYPELESS", "choices_of", "declared", "format_names"]
 
-TYPELESS = frozenset(name for name, about in formats().items() if about["capabilities"]["needs_schema"])
+_FORMATS = formats()
+
+TYPELESS = frozenset(name for name, about in _FORMATS.items() if about["capabilities"]["needs_schema"])
 """Formats whose files store only the number of their columns."""
+
+
+def format_names() -> list[str]:
+    """The names of the formats."""
+    return list(_FORMATS)
 
 
 @cache
 def declared(*, write: bool = False) -> Mapping[str, list[Mapping[str, Any]]]:
     """Every option of reading or of writing by name, with the declaration of each format that has it."""
     options: dict[str, list[Mapping[str, Any]]] = {}
-    for about in formats().values():
+    for about in _FORMATS.values():
         for name, option in about["write" if write else "open"].items():
             options.setdefault(name, []).append(option)
     return options

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from coldframe import _coldframe
+from coldframe.arrow import pa
 
 if TYPE_CHECKING:
     from coldframe._coldframe import RawFile

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pyarrow as pa
+from coldframe.arrow import pa
 
 __all__ = ["expression_of", "matching"]
 

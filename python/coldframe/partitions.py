@@ -15,9 +15,8 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-import pyarrow as pa
-
 from coldframe._coldframe import HIVE_NULL, Store
+from coldframe.arrow import pa
 from coldframe.errors import SchemaError, unsupported
 from coldframe.publishing import begin
 

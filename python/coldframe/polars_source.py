@@ -12,8 +12,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
+from coldframe.arrow import pa
 from coldframe.dataset import DATASET_BATCH_SIZE, Rows
 from coldframe.errors import SchemaError, unsupported
 from coldframe.filters import Condition

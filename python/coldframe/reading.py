@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-import pyarrow as pa
-
+from coldframe.arrow import pa
 from coldframe.filters import Filter
 from coldframe.literals import OnError
 

@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import pyarrow as pa
-
 from coldframe._coldframe import RawDataset, matching_rows, requested_strings, shown, without_views
 from coldframe.arguments import OpenArguments, threads_of
+from coldframe.arrow import pa
 from coldframe.batches import (
     DEFAULT_BATCH_SIZE,
     DEFAULT_SPLIT_BYTES,

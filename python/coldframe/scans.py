@@ -6,15 +6,12 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from coldframe.arguments import Keys, OpenArguments
+from coldframe.arrow import pa
 from coldframe.discovery import as_list
 from coldframe.errors import unsupported
 from coldframe.hive.addresses import is_metastore
-from coldframe.hive.dataset import hive_table
 from coldframe.iceberg.places import is_iceberg_table, metadata_of_scan
-from coldframe.iceberg.tables import iceberg_table
 from coldframe.literals import FormatName
 from coldframe.scanning import Dataset, Origin
 from coldframe.sources import with_filesystem
@@ -70,6 +67,8 @@ def scan(
     if is_metastore(sources):
         if file_path is not None or row_index is not None or format is not None or partitioning != "hive":
             raise unsupported("file_path, row_index, format and partitioning with a table of a metastore")
+        from coldframe.hive.dataset import hive_table
+
         return hive_table(
             str(sources),
             storage_options=storage_options,
@@ -82,6 +81,8 @@ def scan(
     if (metadata := metadata_of_scan(sources, format, storage_options)) is not None:
         if file_path is not None or row_index is not None or partitioning != "hive":
             raise unsupported("file_path, row_index and partitioning with an Iceberg table")
+        from coldframe.iceberg.tables import iceberg_table
+
         return iceberg_table(
             metadata,
             storage_options=storage_options,

@@ -1,4 +1,6 @@
-"""Finds the tables below a directory: of HBase, Kudu, Hudi and Hive (ACID tables, too)."""
+"""Finds the tables below a directory: of HBase, Kudu, Hudi and Hive (ACID tables, too), and those of other
+formats.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +8,21 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from coldframe._coldframe import formats
 from coldframe.errors import ColdframeError
 from coldframe.file import File
 from coldframe.iceberg.places import NOT_LISTED
 from coldframe.opening import open
+from coldframe.other_formats import OtherFiles, other_files
 from coldframe.scanning import Dataset
 from coldframe.scans import scan
 
 if TYPE_CHECKING:
     from coldframe.pipeline.source.tables import Table
 
-__all__ = ["FoundTable", "tables"]
+__all__ = ["Estate", "FoundTable", "survey", "tables"]
 
 ICEBERG = "iceberg"
 """The `format` of an Iceberg table, whose files may have several formats."""
@@ -77,13 +80,32 @@ def tables(
     storage_options: Mapping[str, Any] | None = None,
     rows: bool = True,
 ) -> list[FoundTable]:
-    """The tables below a directory, by name: the tables that `migrate` would convert.
+    """The tables below a directory, by name: the tables that `migrate` would convert, and Iceberg tables.
 
     Args:
         source: a path or URL. Its tables.toml, if it has one, names tables and their options.
         storage_options: as for `open`.
         rows: open each table to get its number of rows.
     """
+    return survey(source, storage_options=storage_options, rows=rows).tables
+
+
+class Estate(NamedTuple):
+    """Everything below a directory."""
+
+    tables: list[FoundTable]
+    others: list[FoundTable]
+    """Tables of formats that other programs read; `open` does not read them."""
+    stray: list[OtherFiles]
+    """Files that are probably no tables."""
+    unread: list[str]
+    """Places that could not be examined, with reasons."""
+
+
+def survey(
+    source: str | os.PathLike[str], *, storage_options: Mapping[str, Any] | None, rows: bool
+) -> Estate:
+    """The tables of all formats below a directory."""
     from coldframe.pipeline.file_access import root_of
     from coldframe.pipeline.options import Options
     from coldframe.pipeline.source.survey import look
@@ -94,13 +116,29 @@ def tables(
     ours = [_described(root, table, storage_options, rows) for table in migrated if len(table.files)]
     places = [file.relative for file in inventory.unread if file.reason == NOT_LISTED]
     iceberg = [_iceberg(root, place, storage_options, rows) for place in places]
-    return sorted([*ours, *iceberg], key=lambda table: table.name) if iceberg else ours
+    found = sorted([*ours, *iceberg], key=lambda table: table.name) if iceberg else ours
+    taken = {table.place for table in migrated}
+    others, stray = other_files(root, inventory.unknown, taken, storage_options)
+    names = {table.name for table in found}
+    unread = [f"{file.relative}: {file.reason}" for file in inventory.unread if file.reason != NOT_LISTED]
+    return Estate(found, [_other(root, group, names) for group in others], stray, unread)
+
+
+def _other(root: str, group: OtherFiles, names: set[str]) -> FoundTable:
+    path = f"{root}/{group.place}".removesuffix("/.")
+    name = _name_of(path, group.place)
+    name = f"{name}__{group.kind}" if name in names else name
+    names.add(name)
+    return FoundTable(name, group.kind, path, group.files, group.bytes, None, place=group.place)
+
+
+def _name_of(path: str, place: str) -> str:
+    return place.replace("/", ".") if place != "." else path.rstrip("/").rpartition("/")[2]
 
 
 def _iceberg(root: str, place: str, storage_options: Mapping[str, Any] | None, rows: bool) -> FoundTable:
     path = f"{root}/{place}".removesuffix("/.")
-    name = place.replace("/", ".") if place != "." else path.rstrip("/").rpartition("/")[2]
-    whole = FoundTable(name, ICEBERG, path, 0, 0, None, place=place)
+    whole = FoundTable(_name_of(path, place), ICEBERG, path, 0, 0, None, place=place)
     try:
         table: Any = whole.open(storage_options=storage_options)
         whole = _replaced(whole, files=len(table.files), bytes=table.size)

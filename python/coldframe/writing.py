@@ -6,23 +6,19 @@ import builtins
 import contextlib
 import logging
 import os
-import shutil
-import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
-import pyarrow as pa
-
 from coldframe import _coldframe
 from coldframe._coldframe import shown
+from coldframe.arrow import pa
 from coldframe.errors import ColdframeError, ExtensionTypeWarning, unsupported
 from coldframe.file import File
 from coldframe.filters import Filter
 from coldframe.literals import OnError, WrittenFormat
 from coldframe.logs import step
 from coldframe.opening import open
-from coldframe.partitions import write_partitioned
 from coldframe.scanning import Dataset
 from coldframe.sources import Source, open_store, with_filesystem
 
@@ -115,6 +111,9 @@ def _write_to_object(
     """Writes to a temporary file, since formats end with a footer, then copies it to the file object."""
     if format is None or partitioning is not None:
         raise ValueError("a file object needs format=, and takes no partitioning=")
+    import shutil
+    import tempfile
+
     with tempfile.TemporaryDirectory(prefix="coldframe-") as folder:
         path = os.path.join(folder, "whole")
         report = write_file(
@@ -173,6 +172,8 @@ def _write_partitioned(
     progress: Callable[[int], None] | None,
     options: Mapping[str, Any],
 ) -> dict[str, Any]:
+    from coldframe.partitions import write_partitioned
+
     about = _coldframe.formats().get(format)
     if about is None or not about["capabilities"]["written"]:
         raise unsupported(f"writing {format!r}")

@@ -50,6 +50,7 @@ DATA = frozenset(
         "python/coldframe/__init__.py",  # the name of a module
         "python/coldframe/literals.py",  # the names themselves, for type checkers
         "python/coldframe/cli/migrate.py",  # the targets' names
+        "python/coldframe/cli/sample.py",  # the formats of its files
         "python/coldframe/pipeline/sink/targets.py",
         "python/coldframe/spark/source.py",  # a data source of Spark is a class with a name
     }

@@ -139,6 +139,9 @@ def test_every_command_takes_patterns_urls_and_standard_input(tmp_path: Path) ->
         "tables",
         "options",
         "unswitch",
+        "help",
+        "sample",
+        "status",
     }
     assert seen | others == set(commands_of(parser_of_all()))
 

@@ -205,6 +205,71 @@ def test_the_list_is_a_tables_toml(estate: Path, tmp_path: Path, capsys: pytest.
     assert "no tables" in capsys.readouterr().err
 
 
+def test_tables_of_other_formats_are_listed_by_size(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for place in (
+        "ours",
+        "lake/p=1",
+        "lake/p=2",
+        "delta/_delta_log",
+        "events",
+        "logs",
+        "seq",
+        "feed",
+        "rows",
+    ):
+        (tmp_path / place).mkdir(parents=True)
+    cf.write(ROWS, tmp_path / "ours" / "x.orc")
+    for place in ("lake/p=1", "lake/p=2", "delta", "ours"):
+        pq.write_table(ROWS, tmp_path / place / "x.parquet")
+    (tmp_path / "delta" / "_delta_log" / "00000000000000000000.json").write_text("{}")
+    (tmp_path / "events" / "x.avro").write_bytes(b"Obj\x01" + bytes(50))
+    (tmp_path / "logs" / "000000_0").write_bytes(b"de\x01Germany\n" * 3000)
+    (tmp_path / "seq" / "000000_0").write_bytes(b"SEQ\x06" + bytes(60))
+    (tmp_path / "feed" / "part-0").write_text('{"a": 1}\n')
+    (tmp_path / "rows" / "a.csv").write_text("a,b\n1,2\n")
+    (tmp_path / "README.md").write_text("# what lies here")
+    (tmp_path / "ours" / "notes.txt").write_text("of the table")
+    parquet = (tmp_path / "delta" / "x.parquet").stat().st_size
+    assert main(["tables", str(tmp_path), "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    by_name = {table["name"]: (table["format"], table["files"], table["bytes"]) for table in listed}
+    assert by_name == {
+        "ours": ("orc", 1, (tmp_path / "ours" / "x.orc").stat().st_size),
+        "ours__parquet": ("parquet", 1, parquet),
+        "lake": ("parquet", 2, 2 * parquet),
+        "delta": ("delta", 1, parquet),
+        "events": ("avro", 1, 54),
+        "logs": ("text", 1, 33000),
+        "seq": ("sequencefile", 1, 64),
+        "feed": ("json", 1, 9),
+        "rows": ("csv", 1, 8),
+    }
+    assert [table["bytes"] for table in listed] == sorted((t["bytes"] for t in listed), reverse=True)
+    assert [table["name"] for table in listed if not table["is_foreign"]] == ["ours"]
+    assert [table.name for table in cf.tables(tmp_path)] == ["ours"]
+    assert main(["tables", str(tmp_path)]) == 0
+    out, err = capsys.readouterr()
+    assert len(out.splitlines()) == 1 + len(listed)
+    kinds = "avro, csv, delta, json, parquet, sequencefile, text"
+    assert f"8 of them in formats that other programs read ({kinds})" in err
+    assert "2 other files, 28 B, belong to no table (text)" in err
+    assert main(["tables", str(tmp_path), "--as", "tables"]) == 0
+    assert capsys.readouterr().out.startswith("[tables.")
+
+
+def test_a_folder_of_text_alone_is_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "000000_0").write_text("de\tGermany\n")
+    (tmp_path / "000001_0").write_text("fr\tFrance\n")
+    os.symlink(tmp_path / "nowhere", tmp_path / "gone")
+    assert main(["tables", str(tmp_path)]) == 0
+    out, err = capsys.readouterr()
+    assert out.splitlines()[1].split("\t")[:4] == [tmp_path.name, "text", "2", "21 B"]
+    assert "gone: a link that leads nowhere" in err
+    assert main(["tables", str(tmp_path), "--as", "tables"]) == 2
+
+
 def test_tables_of_an_hbase_root_are_queried_by_their_names(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -50,6 +50,11 @@ def folder(tmp_path: Path) -> Path:
         ("audit {}/t", "`coldframe migrate SRC DST`"),
         (f"head {DATA}/orc/files/encrypted.orc --option masked=error", "`--key NAME=HEX`"),
         (f"verify {DATA}/kudu/files/log_blocks --option table=nope", "`--option table=NAME`"),
+        (f"verify {DATA}/kudu/files/file_blocks --option table=evnts", "did you mean 'events'? `--option"),
+        ("head {}/t -c ids", "did you mean 'id'?"),
+        ("head {}/t --where 'ID2 > 1'", "did you mean 'id'?"),
+        ("count {}/t/a.orc --where 'idx > 1'", "did you mean 'id'?"),
+        ("sizes {}/t -c idd", "did you mean 'id'?"),
         ("head foo://x/y", "fsspec"),
     ],
 )
@@ -60,6 +65,12 @@ def test_the_command_line_prints_the_next_step(
     assert main(given) in (1, 2)
     errors = capsys.readouterr().err
     assert step in errors.partition("\n  next: ")[2], errors
+
+
+def test_a_name_like_no_other_gets_no_question() -> None:
+    assert next_step("no column 'total'; the columns are 'id', 's'") is None
+    assert next_step("no column 'Total'; the columns are 'id', 'totals'") == "did you mean 'totals'?"
+    assert next_step("no column `a`; there are: b") is None
 
 
 def test_step_in_the_message_is_not_repeated() -> None:

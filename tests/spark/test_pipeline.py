@@ -519,7 +519,7 @@ def test_tables_are_made_by_directory_and_by_entry(tmp_path: Path) -> None:
 
 def test_command_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     parser = argparse.ArgumentParser()
-    command.add_parser(parser.add_subparsers())
+    command.add_parsers(parser.add_subparsers())
     with pytest.raises(SystemExit, match="2"):
         parser.parse_args(["migrate", str(WAREHOUSE), str(tmp_path / "x"), "--split-bytes", "0"])
     assert "split-bytes" in capsys.readouterr().err

@@ -10,9 +10,9 @@ from typing import Any
 from coldframe.cli.options import add_storage_option, pairs
 
 
-def add_parser(subparsers: Any) -> argparse.ArgumentParser:
+def add_parsers(commands: Any) -> None:
     """Adds `audit` to the commands."""
-    parser: argparse.ArgumentParser = subparsers.add_parser(
+    parser: argparse.ArgumentParser = commands.add_parser(
         "audit",
         help="compare a migrated directory with the record of its migration",
         description="Compares the length, checksum and number of rows of each file of DST with the record of "
@@ -35,7 +35,6 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     parser.add_argument("--deep", action="store_true", help="also read every value and compare fingerprints")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run)
-    return parser
 
 
 def run(arguments: argparse.Namespace) -> int:

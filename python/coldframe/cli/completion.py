@@ -5,17 +5,16 @@ from __future__ import annotations
 import argparse
 import re
 import shlex
-from collections.abc import Callable
 
 from coldframe.cli.options import Commands, add_command
 
-__all__ = ["add_parser", "script"]
+__all__ = ["add_parsers", "script"]
 
 SHELLS = ["bash", "zsh", "fish"]
 
 
-def add_parser(commands: Commands, whole: Callable[[], argparse.ArgumentParser]) -> None:
-    """Adds `completion`; `whole` builds the parser with all commands."""
+def add_parsers(commands: Commands) -> None:
+    """Adds `completion`."""
     parser = add_command(
         commands,
         "completion",
@@ -25,7 +24,13 @@ coldframe completion zsh > ~/.zfunc/_coldframe        # with ~/.zfunc in fpath
 coldframe completion fish > ~/.config/fish/completions/coldframe.fish""",
     )
     parser.add_argument("shell", choices=SHELLS)
-    parser.set_defaults(run=lambda args: print(script(whole(), args.shell)))
+    parser.set_defaults(run=_print)
+
+
+def _print(args: argparse.Namespace) -> None:
+    from coldframe.cli.commands import parser_of_all
+
+    print(script(parser_of_all(), args.shell))
 
 
 def script(parser: argparse.ArgumentParser, shell: str) -> str:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pyarrow as pa
-
 from coldframe._coldframe import print_columns
+from coldframe.arrow import pa
 
 __all__ = ["hive_columns"]
 

@@ -9,9 +9,9 @@ from typing import Any
 from coldframe.cli.options import add_storage_option, pairs
 
 
-def add_parser(subparsers: Any) -> argparse.ArgumentParser:
+def add_parsers(commands: Any) -> None:
     """Adds `delete` to the commands."""
-    parser: argparse.ArgumentParser = subparsers.add_parser(
+    parser: argparse.ArgumentParser = commands.add_parser(
         "delete",
         help="delete the sources that a migration has listed as safe, with a receipt",
         description="Compares each source of LIST, and every file of the target with its rows, with what was "
@@ -34,7 +34,6 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=run)
-    return parser
 
 
 def run(arguments: argparse.Namespace) -> int:

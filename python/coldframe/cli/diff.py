@@ -6,10 +6,9 @@ import argparse
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import pyarrow as pa
-
 from coldframe import writing
 from coldframe._coldframe import formats, parse_option, shown
+from coldframe.arrow import pa
 from coldframe.cli import output
 from coldframe.cli.options import (
     STDIN,

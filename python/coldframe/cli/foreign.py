@@ -10,8 +10,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import pyarrow as pa
-
+from coldframe.arrow import pa
 from coldframe.errors import SchemaError
 from coldframe.filters import bind, keep, needed, parse
 from coldframe.sources import open_store

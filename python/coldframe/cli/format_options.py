@@ -10,11 +10,12 @@ from typing import Any
 from coldframe._coldframe import formats
 from coldframe.cli import output
 from coldframe.cli.options import Commands, add_command
+from coldframe.options import format_names
 
-__all__ = ["add_parser"]
+__all__ = ["add_parsers"]
 
 
-def add_parser(commands: Commands) -> None:
+def add_parsers(commands: Commands) -> None:
     """Adds the command."""
     parser = add_command(
         commands,
@@ -24,7 +25,7 @@ def add_parser(commands: Commands) -> None:
 coldframe options orc --write
 coldframe options --json""",
     )
-    parser.add_argument("format", nargs="?", choices=[*formats()], help="the format (default all)")
+    parser.add_argument("format", nargs="?", choices=format_names(), help="the format (default all)")
     parser.add_argument("--write", action="store_true", help="list options for writing instead of reading")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=_list)

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-import pyarrow as pa
-
 from coldframe._coldframe import formats, shown
+from coldframe.arrow import pa
 from coldframe.cli import output
 from coldframe.cli.options import (
     Commands,

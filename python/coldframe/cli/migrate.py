@@ -32,9 +32,9 @@ DST/_coldframe: report.html, report.json, manifest.jsonl, quarantine/.
 """
 
 
-def add_parser(subparsers: Any) -> argparse.ArgumentParser:
+def add_parsers(commands: Any) -> None:
     """Adds `migrate` to the commands."""
-    parser: argparse.ArgumentParser = subparsers.add_parser(
+    parser: argparse.ArgumentParser = commands.add_parser(
         "migrate",
         help="convert a directory tree to Parquet, Iceberg, Delta or ORC, verified",
         description="Converts every table below SRC to one below DST with Spark, and verifies what it wrote.",
@@ -43,7 +43,6 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     )
     add_arguments(parser)
     parser.set_defaults(run=run)
-    return parser
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

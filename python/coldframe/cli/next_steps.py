@@ -159,13 +159,34 @@ _DAMAGED = Step(
 )
 
 
+_MISSING = re.compile(
+    r"""(?:no\ column|names\ column|names\ column|\btable)\ (?P<quote>['"`])(?P<name>.+?)(?P=quote)[;:]
+    .*?(?:the\ columns\ are|there\ are:|the\ directory\ has:)\ (?P<known>.+)""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+def _meant(message: str) -> str | None:
+    """The nearest name, if a message says that one is missing and lists those that exist."""
+    from coldframe.cli.commands import nearest
+
+    missing = _MISSING.search(message)
+    if missing is None:
+        return None
+    return nearest(missing["name"], [name.strip("'\"` ") for name in missing["known"].split(", ")])
+
+
 def next_step(message: str, *, is_damage: bool = False) -> str | None:
     """The next step for an error of a command; None if the message names an option, or no advice is known."""
+    meant = _meant(message)
+    question = "" if meant is None else f"did you mean {meant!r}?"
     if " --" in message:
-        return None
+        return question or None
     for step in STEPS:
         if step.fits(message):
-            return step.command_line
+            return f"{question} {step.command_line}".lstrip()
+    if question:
+        return question
     return _DAMAGED.command_line if is_damage else None
 
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import argparse
 import re
-import shutil
 import sys
-import tempfile
 from typing import Any
 
 from coldframe import writing
-from coldframe._coldframe import formats, parse_option
+from coldframe._coldframe import parse_option
 from coldframe.batches import DEFAULT_SPLIT_BYTES
 from coldframe.byte_size import byte_size
 from coldframe.cli.declared import declared_options
@@ -18,7 +16,7 @@ from coldframe.cli.source_files import files_below
 from coldframe.file import File
 from coldframe.hive.addresses import is_metastore
 from coldframe.opening import open
-from coldframe.options import choices_of, declared
+from coldframe.options import choices_of, declared, format_names
 from coldframe.scanning import Dataset
 from coldframe.scans import scan
 from coldframe.sources import open_store, scheme_of
@@ -68,9 +66,9 @@ def add_open_options(parser: argparse.ArgumentParser, *, prints_rows: bool = Fal
         "--input-format",
         *([] if prints_rows else ["--format"]),
         dest="input_format",
-        choices=[*formats()],
+        choices=format_names(),
         metavar="NAME",
-        help=f"format of the file ({', '.join(formats())}); default: detected from its bytes",
+        help=f"format of the file ({', '.join(format_names())}); default: detected from its bytes",
     )
     group.add_argument(
         "--schema",
@@ -219,6 +217,9 @@ _spooled: list[Any] = []
 
 def stdin_file() -> str:
     """Spools standard input to a temporary file, since most formats are read from the end."""
+    import shutil
+    import tempfile
+
     if not _spooled:
         spool = tempfile.NamedTemporaryFile(prefix="coldframe-stdin-")  # noqa: SIM115
         shutil.copyfileobj(sys.stdin.buffer, spool)

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import decimal
 import itertools
 import json
 import math
-import shutil
 import sys
-import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import pyarrow as pa
-
 from coldframe._coldframe import shown
+from coldframe.arrow import pa
 from coldframe.terminal import PrintedBytes, console_of, printable
 
 __all__ = [
@@ -88,6 +83,8 @@ def console() -> Any:
         return None
     try:
         if _paging:
+            import shutil
+
             width = shutil.get_terminal_size().columns
             return console_of(sys.stdout, force_terminal=True, width=width)
         return console_of(sys.stdout)
@@ -113,11 +110,16 @@ def to_json_value(value: Any) -> Any:
         }
     if isinstance(value, (list, tuple)):
         return [to_json_value(v) for v in value]
+    if value is None or isinstance(value, (str, int, float, bool)):
+        return value
+    import datetime as dt
+    import decimal
+
     if isinstance(value, (dt.datetime, dt.date, dt.time)):
         return value.isoformat()
     if isinstance(value, (dt.timedelta, decimal.Decimal)):
         return str(value)
-    return value if value is None or isinstance(value, (str, int, float, bool)) else str(value)
+    return str(value)
 
 
 def as_json(value: Any, *, indent: int | None = 2) -> str:
@@ -255,6 +257,8 @@ def waiting(what: str) -> Iterator[None]:
     columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
     bar = Progress(*columns, console=console_of(sys.stderr), transient=True)
     bar.add_task(what, total=None)
+    import threading
+
     start = threading.Timer(_PATIENCE, bar.start)
     start.daemon = True
     start.start()

@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
-import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from typing import TextIO, cast
@@ -27,6 +25,8 @@ def paged(wanted: bool) -> Iterator[None]:
     if not command:
         yield
         return
+    import subprocess
+
     terminal = sys.stdout
     pager = subprocess.Popen(
         command,
@@ -53,6 +53,8 @@ def paged(wanted: bool) -> Iterator[None]:
 
 
 def _command() -> list[str]:
+    import shutil
+
     given = os.environ.get("COLDFRAME_PAGER", os.environ.get("PAGER", "less"))
     command = shlex.split(given)
     return command if command and command != ["cat"] and shutil.which(command[0]) else []

@@ -8,11 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from coldframe._coldframe import RawDataset
 from coldframe.arguments import OpenArguments
+from coldframe.arrow import pa
 from coldframe.cli.source_files import first_file
 from coldframe.errors import ColdframeError, NotFoundError
 from coldframe.filters import bind, keep, needed
@@ -72,6 +70,8 @@ class ParquetRows:
                     yield (adapted if test is None else keep(adapted, test)).select(list(columns))
 
     def _opened(self, path: str) -> Any:
+        import pyarrow.parquet as pq
+
         source: Any = path
         if is_remote(path):
             source = RangedFile(open_store(path, self._storage_options))

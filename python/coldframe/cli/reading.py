@@ -298,7 +298,7 @@ def meta(args: argparse.Namespace) -> None:
         return {
             "format": file.format,
             "rows": file.num_rows,
-            "columns": len(file.schema),
+            "columns": len(file._raw.names),
             "metadata": file.metadata,
         }
 

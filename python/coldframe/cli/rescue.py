@@ -7,10 +7,9 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-import pyarrow as pa
-
 from coldframe import writing
 from coldframe._coldframe import formats, shown
+from coldframe.arrow import pa
 from coldframe.batches import reader_of
 from coldframe.cli import output
 from coldframe.cli.destinations import add_overwrite_option, claim, sources_of

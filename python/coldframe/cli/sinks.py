@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, cast
 
-import pyarrow as pa
-
 from coldframe import writing
 from coldframe._coldframe import StoreUpload, formats, shown
+from coldframe.arrow import pa
 from coldframe.cli.output import as_json, escaped, is_terminal, python_values, standard_output
 from coldframe.errors import unsupported
 from coldframe.literals import WrittenFormat

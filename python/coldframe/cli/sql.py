@@ -9,18 +9,15 @@ from __future__ import annotations
 import argparse
 import contextlib
 import decimal
-import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from coldframe import writing
 from coldframe._coldframe import formats, shown
 from coldframe._coldframe import tables as tables_held
-from coldframe.byte_size import size_text
+from coldframe.arrow import pa
 from coldframe.cli import output
 from coldframe.cli.declared import declared_options
 from coldframe.cli.grid import print_grid
@@ -29,16 +26,13 @@ from coldframe.cli.options import (
     Commands,
     add_command,
     add_open_options,
-    add_storage_option,
     open_arguments,
-    pairs,
     rows_of_sources,
 )
 from coldframe.cli.parquet_side import is_parquet
 from coldframe.cli.reading import rows_of
 from coldframe.cli.sinks import write_rows
 from coldframe.errors import NotFoundError, install_hint, unsupported
-from coldframe.hive.addresses import is_metastore
 from coldframe.sources import open_store, scheme_of
 from coldframe.table_listing import FoundTable, tables
 
@@ -51,10 +45,9 @@ FORMS = ["table", "csv", "json", "jsonl", "arrow", "parquet"]
 
 
 def add_parsers(commands: Commands) -> None:
-    """Adds sql, summarize and tables."""
+    """Adds sql and summarize."""
     _add_sql(commands)
     _add_summarize(commands)
-    _add_tables(commands)
 
 
 def _add_sql(commands: Commands) -> None:
@@ -98,79 +91,6 @@ coldframe summarize warehouse/sales --json""",
     add_open_options(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.set_defaults(run=summarize)
-
-
-def _add_tables(commands: Commands) -> None:
-    parser = add_command(
-        commands,
-        "tables",
-        "list the tables below a directory, of HBase, Kudu, Hive and Hudi, or those of a Hive metastore",
-        """coldframe tables hadoop-disks/
-coldframe tables hadoop-disks/ --as tables > tables.toml   # for `migrate` and `sql --in`, after a review
-coldframe tables thrift://metastore:9083/                  # all tables of a Hive metastore
-coldframe tables thrift://metastore:9083/sales.orders --write-tables tables.toml""",
-    )
-    parser.add_argument(
-        "source",
-        help="a directory or its URL; or thrift://host:9083/[database[.table]], with * and ?; or a dump of a "
-        "metastore or a script of CREATE TABLE, FILE[/database[.table]]",
-    )
-    parser.add_argument(
-        "--as",
-        dest="form",
-        choices=["list", "tables"],
-        default="list",
-        help="tables: as entries of tables.toml",
-    )
-    parser.add_argument(
-        "--write-tables",
-        metavar="FILE",
-        help="also write entries of tables.toml to this new file",
-    )
-    parser.add_argument(
-        "--no-rows",
-        action="store_true",
-        help="list names only: do not open the tables to count rows, nor ask a metastore for partitions",
-    )
-    add_storage_option(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(run=list_tables)
-
-
-def _is_no_data(source: str) -> bool:
-    """Whether a file has none of coldframe's formats, so that it may be a dump of a metastore."""
-    return os.path.isfile(source) and writing.detect(source) is None
-
-
-def list_tables(args: argparse.Namespace) -> int:
-    """Prints a line for each table. Exit code 2 if there is no table."""
-    if is_metastore(args.source, or_file=_is_no_data(args.source)):
-        from coldframe.cli.defined_tables import list_defined
-
-        return list_defined(args)
-    storage = pairs(args.storage_option, "--storage-option") or None
-    with output.waiting("tables"):
-        listed = tables(args.source, storage_options=storage, rows=not args.no_rows)
-    if args.json:
-        names = ("name", "format", "path", "files", "bytes", "rows", "options", "problem")
-        records = ({name: getattr(table, name) for name in names} for table in listed)
-        print(output.as_json([{**record, "path": shown(record["path"])} for record in records]))
-    elif args.form == "tables":
-        print("\n\n".join(table.to_toml() for table in listed))
-    else:
-        rows = [
-            [table.name, table.format, table.files, size_text(table.bytes), table.rows, shown(table.path)]
-            for table in listed
-        ]
-        output.print_table(["table", "format", "files", "size", "rows", "path"], rows)
-        for table in listed:
-            if table.problem is not None:
-                output.complain(f"{table.name}: {table.problem}")
-    if not listed:
-        output.complain(f"{output.name_of(args.source)}: no tables of any of the formats")
-    elif args.write_tables:
-        output.write_new(args.write_tables, "\n\n".join(table.to_toml() for table in listed) + "\n")
-    return 0 if listed else 2
 
 
 def summarize(args: argparse.Namespace) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pyarrow as pa
+from coldframe.arrow import pa
 
 __all__ = ["without_unions"]
 

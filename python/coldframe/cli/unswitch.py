@@ -8,9 +8,9 @@ from typing import Any
 from coldframe.cli.options import add_storage_option, pairs
 
 
-def add_parser(subparsers: Any) -> argparse.ArgumentParser:
+def add_parsers(commands: Any) -> None:
     """Adds `unswitch` to the commands."""
-    parser: argparse.ArgumentParser = subparsers.add_parser(
+    parser: argparse.ArgumentParser = commands.add_parser(
         "unswitch",
         help="undo migrate --switch in a Hive metastore",
         description="Gives the tables that `migrate --switch` renamed their former names back. Changes no "
@@ -20,7 +20,6 @@ def add_parser(subparsers: Any) -> argparse.ArgumentParser:
     parser.add_argument("dst", metavar="DST", help="the destination of a migration, a directory or URL")
     add_storage_option(parser)
     parser.set_defaults(run=run)
-    return parser
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -14,7 +14,6 @@ import fnmatch
 import os
 from dataclasses import dataclass
 from typing import NamedTuple
-from urllib.parse import urlsplit
 
 __all__ = ["PORT", "Address", "Selected", "addresses", "dump_file", "is_metastore"]
 
@@ -105,6 +104,8 @@ def dump_file(source: str) -> str | None:
 
 def addresses(uris: str) -> list[Address]:
     """The addresses in `thrift://host:port,..`; raises ValueError if malformed."""
+    from urllib.parse import urlsplit
+
     parsed: list[Address] = []
     for uri in uris.split(","):
         parts = urlsplit(uri.strip())

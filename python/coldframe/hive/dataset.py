@@ -12,10 +12,9 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from coldframe._coldframe import RawDataset, matching_rows, partition_values
 from coldframe.arguments import Keys, OpenArguments, check_plain
+from coldframe.arrow import pa
 from coldframe.errors import unsupported
 from coldframe.file import File
 from coldframe.filters import Bound, Filter, bind, both, parse

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
-import pyarrow as pa
+from coldframe.arrow import pa
 
 __all__ = [
     "FILE",

@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-import pyarrow as pa
-
 from coldframe.arguments import Keys, check_plain
+from coldframe.arrow import pa
 from coldframe.batches import DEFAULT_BATCH_SIZE, DEFAULT_SPLIT_BYTES, Damage, projected
 from coldframe.errors import unsupported
 from coldframe.file import File, Split

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
+from coldframe.arrow import pa
 from coldframe.iceberg.columns import NUMBERS, hidden, marked, number_of
 from coldframe.iceberg.equality import DeletedValues
 from coldframe.iceberg.files import DeleteFile, Located, ReadyFile

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pyarrow as pa
 import pyarrow.compute as pc
+
+from coldframe.arrow import pa
 
 __all__ = ["DeletedValues"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import pyarrow as pa
 from pyiceberg.types import ListType, MapType, NestedField, StructType
 
+from coldframe.arrow import pa
 from coldframe.errors import unsupported
 from coldframe.iceberg.columns import FILE, hidden, number_of, within
 from coldframe.iceberg.files import PlannedFile, ReadyFile

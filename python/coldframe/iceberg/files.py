@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow as pa
+from coldframe.arrow import pa
 
 __all__ = ["DeleteFile", "Located", "PlannedFile", "ReadyFile"]
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import pyarrow as pa
 from pyiceberg.expressions import (
     AlwaysTrue,
     And,
@@ -29,6 +28,7 @@ from pyiceberg.expressions.visitors import bind
 from pyiceberg.schema import Schema
 
 from coldframe._coldframe import Predicate
+from coldframe.arrow import pa
 
 __all__ = ["translated"]
 

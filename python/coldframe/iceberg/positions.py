@@ -8,9 +8,9 @@ import zlib
 from array import array
 from collections.abc import Iterable, Iterator
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
+from coldframe.arrow import pa
 from coldframe.errors import CorruptFileError, corrupt
 
 __all__ = ["Positions", "vector"]

@@ -13,10 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-import pyarrow as pa
-
 from coldframe._coldframe import Predicate, RawDataset, RawSplit, RawTableRows, formats, shown
 from coldframe.arguments import Keys, OpenArguments, threads_of
+from coldframe.arrow import pa
 from coldframe.batches import DEFAULT_BATCH_SIZE, Damage, row_count_batch
 from coldframe.errors import corrupt, unsupported
 from coldframe.iceberg.columns import ID, NAMES, NUMBERS, Metadata, with_other

@@ -14,9 +14,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-import pyarrow as pa
-
 from coldframe._coldframe import RawSplit
+from coldframe.arrow import pa
 from coldframe.batches import Damage, filtered, row_count_batch
 from coldframe.errors import ColdframeError
 from coldframe.filters import Bound, needed

@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import pyarrow as pa
-
 from coldframe._coldframe import RawSplit, plan_from_bytes, plan_to_bytes
+from coldframe.arrow import pa
 from coldframe.batches import DEFAULT_BATCH_SIZE, Damage, projected
 from coldframe.errors import unsupported
 from coldframe.file import File, Split

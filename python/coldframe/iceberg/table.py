@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import pyarrow as pa
 from pyiceberg.exceptions import ValidationError
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
@@ -17,6 +16,7 @@ from pyiceberg.serializers import FromInputFile
 from pyiceberg.table.snapshots import Snapshot
 
 from coldframe._coldframe import shown
+from coldframe.arrow import pa
 from coldframe.errors import ColdframeError, NotFoundError, SchemaError
 from coldframe.hive.locations import Locations
 from coldframe.iceberg.inputs import Inputs

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import pyarrow as pa
 from pyiceberg.schema import Schema, index_by_id
 from pyiceberg.types import (
     BinaryType,
@@ -28,6 +27,7 @@ from pyiceberg.types import (
     UUIDType,
 )
 
+from coldframe.arrow import pa
 from coldframe.errors import unsupported
 from coldframe.iceberg.columns import marked
 

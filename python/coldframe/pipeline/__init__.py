@@ -44,6 +44,7 @@ from coldframe.pipeline.report.metastore import compare_preview, compare_run
 from coldframe.pipeline.report.model import Report
 from coldframe.pipeline.report.preview import Preview, new_preview
 from coldframe.pipeline.report.progress import NoProgress, Progress
+from coldframe.pipeline.report.status import Status, status_of
 from coldframe.pipeline.scheduling import InProcess, Scheduler, SparkScheduler
 from coldframe.pipeline.sink.destination import HOME, Destination, open_destination
 from coldframe.pipeline.sink.targets import Target, find_target
@@ -76,6 +77,7 @@ __all__ = [
     "dry_run",
     "migrate",
     "migrate_with",
+    "status",
     "unswitch",
 ]
 
@@ -367,6 +369,14 @@ def audit(
     if listed is not None:
         result.check_list(listed, state, source_storage_options)
     return result
+
+
+def status(dst: str | os.PathLike[str], *, storage_options: StorageOptions = None) -> Status:
+    """How far the migration into a target is. It takes no lock, and works beside a run."""
+    destination = open_destination(root_of(dst), storage_options)
+    if not destination.has(HOME):
+        raise NotFoundError(f"{destination.root}: no migration has been here")
+    return status_of(destination)
 
 
 def delete(

@@ -1,0 +1,119 @@
+"""The command that lists the tables of an estate."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import Any
+
+from coldframe import writing
+from coldframe._coldframe import shown
+from coldframe.byte_size import size_text
+from coldframe.cli import output
+from coldframe.cli.options import Commands, add_command, add_storage_option, pairs
+from coldframe.hive.addresses import is_metastore
+from coldframe.table_listing import Estate, FoundTable, survey
+
+__all__ = ["add_parsers"]
+
+
+def add_parsers(commands: Commands) -> None:
+    """Adds tables."""
+    parser = add_command(
+        commands,
+        "tables",
+        "list the tables below a directory, of every format, or those of a Hive metastore",
+        """coldframe tables hadoop-disks/
+coldframe tables hadoop-disks/ --as tables > tables.toml   # for `migrate` and `sql --in`, after a review
+coldframe tables thrift://metastore:9083/                  # all tables of a Hive metastore
+coldframe tables thrift://metastore:9083/sales.orders --write-tables tables.toml""",
+    )
+    parser.add_argument(
+        "source",
+        help="a directory or its URL; or thrift://host:9083/[database[.table]], with * and ?; or a dump of a "
+        "metastore or a script of CREATE TABLE, FILE[/database[.table]]",
+    )
+    parser.add_argument(
+        "--as",
+        dest="form",
+        choices=["list", "tables"],
+        default="list",
+        help="tables: as entries of tables.toml",
+    )
+    parser.add_argument(
+        "--write-tables",
+        metavar="FILE",
+        help="also write entries of tables.toml to this new file",
+    )
+    parser.add_argument(
+        "--no-rows",
+        action="store_true",
+        help="list names only: do not open the tables to count rows, nor ask a metastore for partitions",
+    )
+    add_storage_option(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(run=list_tables)
+
+
+def _is_no_data(source: str) -> bool:
+    """Whether a file has none of coldframe's formats, so that it may be a dump of a metastore."""
+    return os.path.isfile(source) and writing.detect(source) is None
+
+
+def list_tables(args: argparse.Namespace) -> int:
+    """Prints a line for each table. Exit code 2 if there is no table."""
+    if is_metastore(args.source, or_file=_is_no_data(args.source)):
+        from coldframe.cli.defined_tables import list_defined
+
+        return list_defined(args)
+    storage = pairs(args.storage_option, "--storage-option") or None
+    with output.waiting("tables"):
+        estate = survey(args.source, storage_options=storage, rows=not args.no_rows)
+    listed = estate.tables
+    everything = sorted([*listed, *estate.others], key=lambda table: (-table.bytes, table.name))
+    if args.json:
+        print(output.as_json([_record(table, estate) for table in everything]))
+    elif args.form == "tables":
+        print("\n\n".join(table.to_toml() for table in listed))
+    else:
+        rows = [
+            [table.name, table.format, table.files, size_text(table.bytes), table.rows, shown(table.path)]
+            for table in everything
+        ]
+        output.print_table(["table", "format", "files", "size", "rows", "path"], rows)
+        _print_remarks(estate)
+    if not everything:
+        output.complain(f"{output.name_of(args.source)}: no tables of any of the formats")
+    elif args.write_tables:
+        output.write_new(args.write_tables, "\n\n".join(table.to_toml() for table in listed) + "\n")
+    return 0 if (listed if args.form == "tables" else everything) else 2
+
+
+_FIELDS = ("name", "format", "path", "files", "bytes", "rows", "options", "problem")
+_MAX_UNREAD = 20
+
+
+def _record(table: FoundTable, estate: Estate) -> dict[str, Any]:
+    record = {name: getattr(table, name) for name in _FIELDS}
+    return {**record, "path": shown(table.path), "is_foreign": table in estate.others}
+
+
+def _print_remarks(estate: Estate) -> None:
+    """What the table does not show, on standard error."""
+    for table in estate.tables:
+        if table.problem is not None:
+            output.complain(f"{table.name}: {table.problem}")
+    if estate.others:
+        kinds = ", ".join(sorted({table.format for table in estate.others}))
+        output.complain(
+            f"{len(estate.others):,} of them in formats that other programs read ({kinds}): migrate leaves "
+            "them out"
+        )
+    if estate.stray:
+        files, size = sum(group.files for group in estate.stray), sum(group.bytes for group in estate.stray)
+        kinds = ", ".join(sorted({group.kind for group in estate.stray}))
+        output.complain(f"{files:,} other files, {size_text(size)}, belong to no table ({kinds})")
+    for text in estate.unread[:_MAX_UNREAD]:
+        output.complain(text)
+    if (more := len(estate.unread) - _MAX_UNREAD) > 0:
+        output.complain(f"and {more:,} more places that could not be examined")
