@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from coldframe._coldframe import formats
-from coldframe.errors import ColdframeError
+from coldframe._coldframe import formats, shown
+from coldframe.errors import ColdframeError, LeftOutWarning
 from coldframe.file import File
 from coldframe.iceberg.places import NOT_LISTED
 from coldframe.opening import open
@@ -17,10 +18,13 @@ from coldframe.scanning import Dataset
 from coldframe.scans import scan
 
 if TYPE_CHECKING:
+    from coldframe.pipeline.source.inventory import Inventory
     from coldframe.pipeline.source.tables import Table
 
 __all__ = ["FoundTable", "tables"]
 
+_NAMED = 8
+"""The maximum number of places that a warning names."""
 ICEBERG = "iceberg"
 """The `format` of an Iceberg table, whose files may have several formats."""
 
@@ -77,7 +81,8 @@ def tables(
     storage_options: Mapping[str, Any] | None = None,
     rows: bool = True,
 ) -> list[FoundTable]:
-    """The tables below a directory, by name: the tables that `migrate` would convert.
+    """The tables below a directory, by name: the tables that `migrate` would convert. A LeftOutWarning names
+    the places of other files: those of other formats, and those that cannot be read.
 
     Args:
         source: a path or URL. Its tables.toml, if it has one, names tables and their options.
@@ -91,10 +96,28 @@ def tables(
     root = root_of(source)
     options = Options(untyped=True, source_storage_options=storage_options)
     inventory, migrated = look(root, None, options)
+    for text in _left_out(inventory):
+        warnings.warn(f"{shown(root)}: {text}", LeftOutWarning, stacklevel=2)
     ours = [_described(root, table, storage_options, rows) for table in migrated if len(table.files)]
     places = [file.relative for file in inventory.unread if file.reason == NOT_LISTED]
     iceberg = [_iceberg(root, place, storage_options, rows) for place in places]
     return sorted([*ours, *iceberg], key=lambda table: table.name) if iceberg else ours
+
+
+def _left_out(inventory: Inventory) -> Iterator[str]:
+    """What is below the directory besides tables."""
+    others = sorted({os.path.dirname(file.relative) or "." for file in inventory.unknown})
+    if others:
+        yield f"not listed, since its files have other formats or are damaged: {_some(others)}"
+    unread = [file for file in inventory.unread if file.reason != NOT_LISTED]
+    if unread:
+        yield f"not read: {_some([f'{file.relative} ({file.reason})' for file in unread])}"
+
+
+def _some(places: Sequence[str]) -> str:
+    """The first places, and how many others there are."""
+    more = len(places) - _NAMED
+    return ", ".join(map(shown, places[:_NAMED])) + (f" and {more} others" if more > 0 else "")
 
 
 def _iceberg(root: str, place: str, storage_options: Mapping[str, Any] | None, rows: bool) -> FoundTable:
