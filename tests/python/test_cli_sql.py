@@ -254,9 +254,9 @@ def test_tables_names_the_places_that_it_leaves_out(
     pq.write_table(pa.table({"x": [1]}), tmp_path / "b" / "x.parquet")
     (tmp_path / "c" / "d" / "000000_0").write_text("de\tGermany\n")
     assert main(["tables", str(tmp_path)]) == 0
-    told = capsys.readouterr()
-    assert "a/x.orc" in told.out or f"{tmp_path}/a" in told.out
-    assert "not listed" in told.err
-    assert "b, c/d" in told.err
+    printed = capsys.readouterr()
+    assert "a/x.orc" in printed.out or f"{tmp_path}/a" in printed.out
+    assert "not listed" in printed.err
+    assert "b, c/d" in printed.err
     with pytest.warns(cf.LeftOutWarning, match="b, c/d"):
         assert [table.name for table in cf.tables(tmp_path)] == ["a"]
