@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from coldframe._coldframe import formats
-from coldframe.errors import ColdframeError
+from coldframe._coldframe import formats, shown
+from coldframe.errors import ColdframeError, LeftOutWarning
 from coldframe.file import File
 from coldframe.iceberg.places import NOT_LISTED
 from coldframe.opening import open
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Estate", "FoundTable", "survey", "tables"]
 
+_NAMED = 8
+"""The maximum number of places that a warning names."""
 ICEBERG = "iceberg"
 """The `format` of an Iceberg table, whose files may have several formats."""
 
@@ -80,14 +83,18 @@ def tables(
     storage_options: Mapping[str, Any] | None = None,
     rows: bool = True,
 ) -> list[FoundTable]:
-    """The tables below a directory, by name: the tables that `migrate` would convert, and Iceberg tables.
+    """The tables below a directory, by name: the tables that `migrate` would convert, and Iceberg tables. A
+    LeftOutWarning names the places of other files: those of other formats, and those that cannot be read.
 
     Args:
         source: a path or URL. Its tables.toml, if it has one, names tables and their options.
         storage_options: as for `open`.
         rows: open each table to get its number of rows.
     """
-    return survey(source, storage_options=storage_options, rows=rows).tables
+    estate = survey(source, storage_options=storage_options, rows=rows)
+    for text in _left_out(estate):
+        warnings.warn(f"{shown(os.fspath(source))}: {text}", LeftOutWarning, stacklevel=2)
+    return estate.tables
 
 
 class Estate(NamedTuple):
@@ -134,6 +141,21 @@ def _other(root: str, group: OtherFiles, names: set[str]) -> FoundTable:
 
 def _name_of(path: str, place: str) -> str:
     return place.replace("/", ".") if place != "." else path.rstrip("/").rpartition("/")[2]
+
+
+def _left_out(estate: Estate) -> Iterator[str]:
+    """What is below the directory besides tables."""
+    others = sorted({table.place for table in estate.others} | {files.place for files in estate.stray})
+    if others:
+        yield f"not listed, since its files have other formats or are damaged: {_some(others)}"
+    if estate.unread:
+        yield f"not read: {_some(estate.unread)}"
+
+
+def _some(places: Sequence[str]) -> str:
+    """The first places, and how many others there are."""
+    more = len(places) - _NAMED
+    return ", ".join(map(shown, places[:_NAMED])) + (f" and {more} others" if more > 0 else "")
 
 
 def _iceberg(root: str, place: str, storage_options: Mapping[str, Any] | None, rows: bool) -> FoundTable:

@@ -308,3 +308,13 @@ def test_an_hbase_root_alone_names_its_tables(tmp_path: Path, capsys: pytest.Cap
     assert f"name one: '{root}/shop.orders', '{root}/shop.others'" in capsys.readouterr().err
     assert main(["sql", f"select * from '{root}/shop:nothing'"]) == 2
     assert "no table 'shop:nothing'; there are" in capsys.readouterr().err
+
+
+def test_tables_names_the_places_that_it_leaves_out(tmp_path: Path) -> None:
+    for name in ("a", "b", "c/d"):
+        (tmp_path / name).mkdir(parents=True)
+    cf.write(pa.table({"x": [1]}), tmp_path / "a" / "x.orc", format="orc")
+    pq.write_table(pa.table({"x": [1]}), tmp_path / "b" / "x.parquet")
+    (tmp_path / "c" / "d" / "000000_0").write_text("de\tGermany\n")
+    with pytest.warns(cf.LeftOutWarning, match="b, c/d"):
+        assert [table.name for table in cf.tables(tmp_path)] == ["a"]

@@ -93,9 +93,14 @@ def test_compressed_dumps_inserts_and_sqlite_databases(tmp_path: Path) -> None:
         database.execute(f'insert into "{table}" values ({", ".join("?" * len(row))})', numbers)
     database.commit()
     assert definitions_in(tmp_path / "x.db") == expected()
-    (tmp_path / "x.sql").write_text("\n".join(database.iterdump()))
+    text = "\n".join(database.iterdump())
     database.close()
+    (tmp_path / "x.sql").write_text(text)
     assert definitions_in(tmp_path / "x.sql") == expected()
+    for end in ("", "ROLLBACK; -- due to errors\n"):
+        (tmp_path / "cut.sql").write_text(f"{text.rpartition('COMMIT;')[0]}{end}")
+        with pytest.raises(cf.SchemaError, match="expected 'COMMIT;' near its end"):
+            definitions_in(tmp_path / "cut.sql")
 
 
 @pytest.mark.parametrize("name", BOTH)

@@ -322,6 +322,9 @@ def test_the_newest_metadata_file_is_chosen(made, tmp_path):
     last = int(newest.name[1:].split(".")[0])
     (metadata / "version-hint.text").write_text(str(last - 1))
     assert cf.iceberg_table(copy).schema == cf.iceberg_table(metadata / f"v{last - 1}.metadata.json").schema
+    (metadata / "version-hint.text").write_text(str(last + 1))
+    with pytest.raises(cf.NotFoundError, match=f"names '{last + 1}', but there is no such metadata file"):
+        cf.iceberg_table(copy)
     (metadata / "version-hint.text").unlink()
     assert cf.iceberg_table(f"{copy}/").count() == 4
     newest.rename(metadata / "00099-one.metadata.json")

@@ -45,8 +45,11 @@ _ENDS = {
     "-- PostgreSQL database dump": "-- PostgreSQL database dump complete",
     "-- MySQL dump": "-- Dump completed",
     "-- MariaDB dump": "-- Dump completed",
+    # SQLite, which ends the dump of a damaged database with ROLLBACK; and phpMyAdmin.
+    "BEGIN TRANSACTION;": "COMMIT;",
+    "START TRANSACTION;": "COMMIT;",
 }
-"""The last line of a complete dump, by the first line, which names its writer."""
+"""The last line of a complete dump, by the line at its beginning that shows its writer."""
 
 
 @dataclass
@@ -98,8 +101,8 @@ class SqlDump:
     def _learn(self, line: str) -> None:
         for start, end in _ENDS.items():
             if line.startswith(start) and not line.startswith(end):
-                self._end = end
-                self._has_backslashes = end == "-- Dump completed"
+                self._end = self._end or end
+                self._has_backslashes = self._has_backslashes or end == "-- Dump completed"
 
         encoding = _ENCODING.search(line)
         if encoding is not None and not encoding[1].lower().startswith("utf"):

@@ -126,7 +126,9 @@ def _newest(place: str, numbered: list[tuple[int, str]], hint: str | None) -> st
             if name in by_name:
                 return name
         # Writers create the next file before they update the hint, so files with higher numbers are valid.
-        numbered = [(number, name) for number, name in numbered if name.startswith("v")]
+        # Files with lower numbers are older than the hint: the newest one is lost.
+        least = int(hint) if re.fullmatch(r"[0-9]{1,18}", hint) else 0
+        numbered = [(number, name) for number, name in numbered if name.startswith("v") and number >= least]
     newest = max((number for number, _ in numbered), default=None)
     names = sorted(name for number, name in numbered if number == newest)
     if len(names) == 1:
