@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from coldframe.hive.ddl import Statements
 from coldframe.hive.definition import Definition, PartitionDefinition
-from coldframe.hive.tables import HivePartition, HiveTable, MetastoreRefusal, Refused
+from coldframe.hive.tables import MetastoreRefusal, Refused
 from coldframe.hive.write_ids import WriteIds
 from coldframe.partitions import folder_of
 
@@ -30,11 +30,6 @@ class DdlTables:
         """The names of all databases."""
         return sorted({database for database, _ in (*self._made.tables, *self._made.refused)})
 
-    def tables(self, database: str) -> Iterator[HiveTable | Refused]:
-        """All named objects of a database, briefly."""
-        for table in self.definitions(database):
-            yield table if isinstance(table, Refused) else table.brief
-
     def definitions(self, database: str) -> Iterator[Definition | Refused]:
         """All named objects of a database."""
         names = sorted(name for of, name in self._made.tables if of == database)
@@ -54,20 +49,20 @@ class DdlTables:
         unknown = bool(table.keys) and (database, name) not in self._made.partitions
         return replace(table, by_folders=unknown)
 
-    def partition_names(self, table: Definition | HiveTable) -> list[str]:
+    def partition_names(self, table: Definition) -> list[str]:
         """The names of a table's partitions, escaped: `dt=2014-01-01/region=asia%2Fpacific`."""
-        return list(self._named(table.database, table.name))
+        return list(self._named(table))
 
-    def _named(self, database: str, table: str) -> dict[str, PartitionDefinition]:
-        keys = [key.name for key in self.definition(database, table).keys]
-        partitions = self._made.partitions.get((database, table), ())
+    def _named(self, table: Definition) -> dict[str, PartitionDefinition]:
+        keys = [key.name for key in table.keys]
+        partitions = self._made.partitions.get((table.database, table.name), ())
         return {folder_of(keys, partition.values): partition for partition in partitions}
 
     def partition_definitions(
         self, table: Definition, names: Sequence[str] | None = None
     ) -> Iterator[PartitionDefinition]:
         """The partitions of a table: all, or the partitions with these names."""
-        named = self._named(table.database, table.name)
+        named = self._named(table)
         yield from (named[name] for name in (named if names is None else names))
 
     def write_ids(self, table: Definition) -> WriteIds:
@@ -76,6 +71,6 @@ class DdlTables:
             f"{self.uri}: {table.full_name}: statements do not record which writes are committed"
         )
 
-    def partitions(self, table: Definition | HiveTable) -> Iterator[HivePartition]:
-        """The partitions of a table, without details such as columns."""
-        yield from (partition.brief for partition in self._named(table.database, table.name).values())
+    def partitions(self, table: Definition) -> Iterator[PartitionDefinition]:
+        """The partitions of a table."""
+        return self.partition_definitions(table)

@@ -88,8 +88,8 @@ def _with_partitions(metastore: DefinitionReader, table: Definition) -> DefinedT
     below = (table.location or "").rstrip("/") + "/"
     for partition in metastore.partitions(table):
         count += 1
-        outside += not (partition.location or "").startswith(below)
-        kinds[table.format_of_input(partition.input_format)] = None
+        outside += not (partition.storage.location or "").startswith(below)
+        kinds[table.format_of(partition.storage)] = None
         counts = row_counts(partition.parameters)
         rows += counts[0] if counts else 0
         all_known = all_known and bool(counts)

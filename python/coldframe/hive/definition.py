@@ -24,7 +24,6 @@ from coldframe._coldframe import (
     serde_properties,
 )
 from coldframe.hive.metadata import POSITIONS, PROVIDER, row_counts
-from coldframe.hive.tables import HivePartition, HiveTable
 from coldframe.options import TYPELESS
 
 if TYPE_CHECKING:
@@ -107,11 +106,6 @@ class PartitionDefinition:
     parameters: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def brief(self) -> HivePartition:
-        """The partition without details such as columns."""
-        return HivePartition(self.values, self.storage.location, self.storage.input_format, self.parameters)
-
-    @property
     def rows(self) -> int | None:
         """The number of rows in the metastore, which may be out of date. None if the metastore has no
         number.
@@ -184,22 +178,6 @@ class Definition:
         return bool(self.keys) and not self.by_folders and partitions_are_registered(self.parameters)
 
     @property
-    def brief(self) -> HiveTable:
-        """The table without details such as columns."""
-        storage = self.storage
-        keys = tuple(key.name for key in self.keys)
-        return HiveTable(
-            self.database,
-            self.name,
-            self.kind,
-            storage.location,
-            storage.input_format,
-            keys,
-            self.parameters,
-            storage.serde_properties,
-        )
-
-    @property
     def rows(self) -> int | None:
         """The number of rows in the metastore, which may be out of date. None if the metastore has none."""
         return next(iter(row_counts(self.parameters)), None)
@@ -208,11 +186,7 @@ class Definition:
         """The declared format of a storage of the table or a partition: one of our formats, or the last part
         of the input format's name; empty if there is no input format.
         """
-        return self.format_of_input(storage.input_format)
-
-    def format_of_input(self, input_format: str | None) -> str:
-        """As `format_of`, by the input format alone."""
-        return declared_format(input_format, self.parameters)
+        return declared_format(storage.input_format, self.parameters)
 
     def storage_of(self, partition: PartitionDefinition | None = None) -> Storage:
         """The storage of a partition, or of the table without partitions, as Hive gives it to its SerDe.

@@ -8,10 +8,11 @@ there is one.
 
 from __future__ import annotations
 
+import functools
 import logging
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 from thrift.Thrift import TApplicationException, TException, TMessageType
 from thrift.transport.TTransport import TTransportException
@@ -22,7 +23,7 @@ from coldframe.hive.addresses import addresses
 from coldframe.hive.connection import Connection, Gone, connect, cut_off
 from coldframe.hive.definition import Column, Definition, PartitionDefinition, Storage
 from coldframe.hive.messages import Call, Message
-from coldframe.hive.tables import HivePartition, HiveTable, MetastoreRefusal, Refused
+from coldframe.hive.tables import MetastoreRefusal, Refused
 from coldframe.hive.write_ids import WriteIds, aborted_among
 from coldframe.logs import step
 
@@ -30,8 +31,6 @@ _log = logging.getLogger(__name__)
 
 TABLES_AT_ONCE = 100
 PARTITIONS_AT_ONCE = 500
-
-_Made = TypeVar("_Made")
 
 
 class Metastore:
@@ -71,19 +70,12 @@ class Metastore:
         """The names of all databases."""
         return self._texts(messages.GET_ALL_DATABASES)
 
-    def tables(self, database: str) -> Iterator[HiveTable | Refused]:
-        """All named objects of a database, without details such as columns and properties."""
-        return self._all(database, lambda table: _table(database, table))
-
-    def definitions(self, database: str) -> Iterator[Definition | Refused]:
-        """All named objects of a database."""
-        return self._all(database, lambda table: _definition(database, table))
-
     def definition(self, database: str, name: str) -> Definition:
         """One table; raises `MetastoreRefusal` if there is none."""
         return _definition(database, self._table_message(database, name))
 
-    def _all(self, database: str, made: Callable[[Any], _Made]) -> Iterator[_Made | Refused]:
+    def definitions(self, database: str) -> Iterator[Definition | Refused]:
+        """All named objects of a database."""
         try:
             names = sorted(self._texts(messages.GET_ALL_TABLES, database=database))
         except MetastoreRefusal as refusal:
@@ -93,18 +85,18 @@ class Metastore:
             some = names[at : at + TABLES_AT_ONCE]
             try:
                 tables = sorted(self._tables(database, some), key=lambda table: table.name or "")
-                yield from map(made, tables)
+                yield from (_definition(database, table) for table in tables)
             except MetastoreRefusal:
                 # The server refuses the whole group because of one table: ask for each table alone.
-                yield from (self._made_or_refused(database, name, made) for name in some)
+                yield from (self._definition_or_refused(database, name) for name in some)
 
-    def _made_or_refused(self, database: str, name: str, made: Callable[[Any], _Made]) -> _Made | Refused:
+    def _definition_or_refused(self, database: str, name: str) -> Definition | Refused:
         try:
-            return made(self._table_message(database, name))
+            return self.definition(database, name)
         except MetastoreRefusal as refusal:
             return Refused(database, name, str(refusal))
 
-    def partition_names(self, table: Definition | HiveTable) -> list[str]:
+    def partition_names(self, table: Definition) -> list[str]:
         """The names of a table's partitions, escaped: `dt=2014-01-01/region=asia%2Fpacific`."""
         return self._texts(
             messages.GET_PARTITION_NAMES, database=table.database, table=table.name, max_parts=-1
@@ -114,17 +106,11 @@ class Metastore:
         self, table: Definition, names: Sequence[str] | None = None
     ) -> Iterator[PartitionDefinition]:
         """The partitions of a table, all or only these names, requested in groups."""
-        wanted = self.partition_names(table) if names is None else names
         columns = _Columns()
-        for at in range(0, len(wanted), PARTITIONS_AT_ONCE):
-            some = wanted[at : at + PARTITIONS_AT_ONCE]
-            request = messages.PartitionsRequest(database=table.database, table=table.name, names=some)
-            answer = self._partitions(
-                request, messages.GET_PARTITION_DEFINITIONS_REQ, messages.GET_PARTITION_DEFINITIONS
-            )
-            for partition in self._list(answer, messages.PartitionDefinition):
-                storage = _storage(partition.storage, columns)
-                yield PartitionDefinition(tuple(partition.values or ()), storage, partition.parameters or {})
+        calls = messages.GET_PARTITION_DEFINITIONS_REQ, messages.GET_PARTITION_DEFINITIONS
+        for partition in self._partitions(table, names, messages.PartitionDefinition, *calls):
+            storage = _storage(partition.storage, columns)
+            yield PartitionDefinition(tuple(partition.values or ()), storage, partition.parameters or {})
 
     def write_ids(self, table: Definition) -> WriteIds:
         """Which writes of a transactional table are committed."""
@@ -154,14 +140,13 @@ class Metastore:
             raise self._nonsense("expected the highest write id")
         return answer.highest
 
-    def partitions(self, table: Definition | HiveTable) -> Iterator[HivePartition]:
+    def partitions(self, table: Definition) -> Iterator[PartitionDefinition]:
         """The partitions of a table, without details such as columns, requested in groups."""
-        names = self.partition_names(table)
-        for at in range(0, len(names), PARTITIONS_AT_ONCE):
-            some = names[at : at + PARTITIONS_AT_ONCE]
-            request = messages.PartitionsRequest(database=table.database, table=table.name, names=some)
-            answer = self._partitions(request, messages.GET_PARTITIONS_REQ, messages.GET_PARTITIONS)
-            yield from map(_partition, self._list(answer, messages.Partition))
+        calls = messages.GET_PARTITIONS_REQ, messages.GET_PARTITIONS
+        for partition in self._partitions(table, None, messages.Partition, *calls):
+            about = partition.storage
+            storage = Storage() if about is None else Storage((), about.location, about.input_format)
+            yield PartitionDefinition(tuple(partition.values or ()), storage, partition.parameters or {})
 
     def _tables(self, database: str, names: Sequence[str]) -> list[Any]:
         request = messages.TablesRequest(database=database, tables=names, capabilities=_capabilities())
@@ -179,11 +164,23 @@ class Metastore:
         )
         return self._list([table], messages.Table)[0]
 
-    def _partitions(self, request: Any, newer: Call, older: Call) -> Any:
-        return self._newer(
-            lambda: self.call(newer, request=request).partitions,
-            lambda: self.call(older, database=request.database, table=request.table, names=request.names),
-        )
+    def _partitions(
+        self, table: Definition, names: Sequence[str] | None, kind: type, newer: Call, older: Call
+    ) -> Iterator[Any]:
+        """The messages of all partitions, or of those with these names."""
+        wanted = self.partition_names(table) if names is None else names
+        for at in range(0, len(wanted), PARTITIONS_AT_ONCE):
+            some = wanted[at : at + PARTITIONS_AT_ONCE]
+            place: dict[str, Any] = {"database": table.database, "table": table.name, "names": some}
+            request = messages.PartitionsRequest(**place)
+            answer = self._newer(
+                functools.partial(self._partitions_of, newer, request),
+                functools.partial(self.call, older, **place),
+            )
+            yield from self._list(answer, kind)
+
+    def _partitions_of(self, call: Call, request: Message) -> Any:
+        return self.call(call, request=request).partitions
 
     def _texts(self, call: Call, **arguments: Any) -> list[str]:
         try:
@@ -287,31 +284,6 @@ class _UnknownCall(Exception):
 
 def _capabilities() -> Message:
     return messages.Capabilities(values=[messages.INSERT_ONLY_TABLES])
-
-
-def _table(database: str, table: Any) -> HiveTable:
-    storage, keys = table.storage, table.keys or ()
-    serde = None if storage is None else storage.serde
-    return HiveTable(
-        database,
-        table.name or "",
-        table.kind or "",
-        None if storage is None else storage.location,
-        None if storage is None else storage.input_format,
-        tuple(key.name or "" for key in keys),
-        table.parameters or {},
-        {} if serde is None else serde.parameters or {},
-    )
-
-
-def _partition(partition: Any) -> HivePartition:
-    storage = partition.storage
-    return HivePartition(
-        tuple(partition.values or ()),
-        None if storage is None else storage.location,
-        None if storage is None else storage.input_format,
-        partition.parameters or {},
-    )
 
 
 _Columns: TypeAlias = dict[tuple[Column, ...], tuple[Column, ...]]

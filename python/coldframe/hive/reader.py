@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from coldframe.hive.definition import Definition, PartitionDefinition
-from coldframe.hive.tables import HivePartition, HiveTable, Refused
+from coldframe.hive.tables import Refused
 from coldframe.hive.write_ids import WriteIds
 
 __all__ = ["DefinitionReader"]
@@ -26,16 +26,13 @@ class DefinitionReader(Protocol):
     def databases(self) -> list[str]:
         """The names of all databases."""
 
-    def tables(self, database: str) -> Iterator[HiveTable | Refused]:
-        """All named objects of a database, without details such as columns and properties."""
-
     def definitions(self, database: str) -> Iterator[Definition | Refused]:
         """All named objects of a database."""
 
     def definition(self, database: str, name: str) -> Definition:
         """One table; raises `MetastoreRefusal` if there is none."""
 
-    def partition_names(self, table: Definition | HiveTable) -> list[str]:
+    def partition_names(self, table: Definition) -> list[str]:
         """The names of a table's partitions, escaped: `dt=2014-01-01/region=asia%2Fpacific`."""
 
     def partition_definitions(
@@ -46,5 +43,5 @@ class DefinitionReader(Protocol):
     def write_ids(self, table: Definition) -> WriteIds:
         """Which writes of a transactional table are committed; raises `MetastoreRefusal` if unknown."""
 
-    def partitions(self, table: Definition | HiveTable) -> Iterator[HivePartition]:
-        """The partitions of a table, without details such as columns."""
+    def partitions(self, table: Definition) -> Iterator[PartitionDefinition]:
+        """The partitions of a table. Details such as columns may be missing."""

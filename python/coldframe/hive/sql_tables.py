@@ -17,7 +17,7 @@ from typing import Any
 from coldframe.errors import SchemaError
 from coldframe.hive.definition import Column, Definition, PartitionDefinition, Storage
 from coldframe.hive.sql_dump import SqlDump
-from coldframe.hive.tables import HivePartition, HiveTable, MetastoreRefusal, Refused
+from coldframe.hive.tables import MetastoreRefusal, Refused
 from coldframe.hive.write_ids import WriteIds
 from coldframe.partitions import folder_of
 
@@ -128,11 +128,6 @@ class SqlTables:
         """The names of all databases, including databases of catalogs other than `hive`."""
         return [str(name) for (name,) in self._rows('select distinct "NAME" from "DBS" order by 1')]
 
-    def tables(self, database: str) -> Iterator[HiveTable | Refused]:
-        """All named objects of a database, without details such as columns and properties."""
-        for table in self.definitions(database):
-            yield table if isinstance(table, Refused) else table.brief
-
     def definitions(self, database: str) -> Iterator[Definition | Refused]:
         """All named objects of a database."""
         catalogs = self._rows(f'select {self._catalog} from "DBS" where "NAME" = ?', database)
@@ -177,13 +172,13 @@ class SqlTables:
                 view,
             )
 
-    def partition_names(self, table: Definition | HiveTable) -> list[str]:
+    def partition_names(self, table: Definition) -> list[str]:
         """The names of a table's partitions, escaped: `dt=2014-01-01/region=asia%2Fpacific`."""
         return list(self._numbered(table))
 
-    def _numbered(self, table: Definition | HiveTable) -> dict[str, int]:
+    def _numbered(self, table: Definition) -> dict[str, int]:
         """The ids of a table's partitions by name."""
-        keys = [key if isinstance(key, str) else key.name for key in table.keys]
+        keys = [key.name for key in table.keys]
         rows = self._rows(
             'select p."PART_ID", v."PART_KEY_VAL" from "PARTITIONS" p '
             'left join "PARTITION_KEY_VALS" v on v."PART_ID" = p."PART_ID" where p."TBL_ID" = ? '
@@ -195,7 +190,7 @@ class SqlTables:
             values.setdefault(number, []).append("" if value is None else value)
         return {folder_of(keys, some): number for number, some in values.items()}
 
-    def _number(self, table: Definition | HiveTable) -> int:
+    def _number(self, table: Definition) -> int:
         rows = self._rows(
             'select t."TBL_ID" from "TBLS" t join "DBS" d on d."DB_ID" = t."DB_ID" '
             f'where {self._catalog} = \'hive\' and d."NAME" = ? and t."TBL_NAME" = ?',
@@ -264,10 +259,9 @@ class SqlTables:
         }
         return WriteIds(highest, states["o"], states["a"])
 
-    def partitions(self, table: Definition | HiveTable) -> Iterator[HivePartition]:
-        """The partitions of a table, without details such as columns."""
-        whole = self.definition(table.database, table.name)
-        yield from (partition.brief for partition in self.partition_definitions(whole))
+    def partitions(self, table: Definition) -> Iterator[PartitionDefinition]:
+        """The partitions of a table."""
+        return self.partition_definitions(table)
 
     def _storages(self, numbers: Sequence[int]) -> dict[int, Storage]:
         some = ", ".join("?" * len(numbers))

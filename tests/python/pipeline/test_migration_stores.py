@@ -16,7 +16,7 @@ import pytest
 from servers import S3, Hdfs
 
 import coldframe as cf
-from coldframe.hive.tables import HivePartition, HiveTable
+from coldframe.hive.definition import Column, Definition, PartitionDefinition, Storage
 from coldframe.pipeline import audit, delete, migrate
 from coldframe.pipeline.records import dumps, loads
 from coldframe.pipeline.report import safe_list
@@ -455,11 +455,13 @@ def test_a_metastore_knows_the_source_by_another_url(
         host = source.url.removeprefix("hdfs://").partition("/")[0]
         known = source.url.replace(host, host.partition(":")[0])
     orc = "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat"
-    table = HiveTable("d", "t", "MANAGED_TABLE", f"{known}/t", orc, ("p",))
+    table = Definition("d", "t", storage=Storage((), f"{known}/t", orc), keys=(Column("p", "string"),))
     numbers = {"a%2F0": "100", "a%2F1": "99", "a%2F2": "0", "empty": "0", "gone": "0"}
     partitions = [
-        HivePartition(
-            (value,), f"{known}/t/p={value}", orc, {"numRows": rows, "COLUMN_STATS_ACCURATE": "true"}
+        PartitionDefinition(
+            (value,),
+            Storage((), f"{known}/t/p={value}", orc),
+            {"numRows": rows, "COLUMN_STATS_ACCURATE": "true"},
         )
         for value, rows in numbers.items()
     ]

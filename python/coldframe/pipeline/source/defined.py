@@ -11,7 +11,7 @@ and a partition that cannot be read, are reported and not migrated.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fnmatch import fnmatchcase
 
@@ -234,15 +234,16 @@ class _Reader:
                 self.source.claims.add(self.locations.readable(location), table.full_name)
             return []
         if not is_meant:
-            for brief in self.metastore.partitions(table):
-                if brief.location:
-                    self.source.claims.add(self.locations.readable(brief.location), table.full_name)
+            self._claim(table, self.metastore.partitions(table))
             return []
         partitions = list(self.metastore.partition_definitions(table))
+        self._claim(table, partitions)
+        return partitions
+
+    def _claim(self, table: Definition, partitions: Iterable[PartitionDefinition]) -> None:
         for partition in partitions:
             if partition.storage.location:
                 self.source.claims.add(self.locations.readable(partition.storage.location), table.full_name)
-        return partitions
 
     def _taken(self, table: Definition, partitions: Sequence[PartitionDefinition]) -> tuple[TakenTable, Json]:
         """Raises _LeftOut or SchemaError if nothing of a table can be taken."""

@@ -14,10 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from coldframe._coldframe import declared_format, formats, location_of_files, partitions_are_registered
+from coldframe._coldframe import formats
 from coldframe.hive.defined import connect
+from coldframe.hive.definition import Definition, PartitionDefinition
 from coldframe.hive.metadata import claims_to_be_accurate, row_counts
-from coldframe.hive.tables import HivePartition, HiveTable, MetastoreRefusal, Refused
+from coldframe.hive.tables import MetastoreRefusal, Refused
 from coldframe.pipeline.source.defined import DefinedSource
 from coldframe.pipeline.source.findings import Finding, MetastoreReport
 from coldframe.pipeline.source.locations import Root
@@ -124,15 +125,15 @@ def registered_of(source: DefinedSource, findings: Mapping[str, Sequence[Finding
 def read_registered(uris: str, source: str, selection: Selection) -> Registered:
     """Reads from a metastore all selected locations below a root (as `file_access.root_of` returns it)."""
     with connect(uris) as metastore:
-        tables = (table for database in metastore.databases() for table in metastore.tables(database))
+        tables = (table for database in metastore.databases() for table in metastore.definitions(database))
         return collect(metastore.uri, source, tables, metastore.partitions, selection)
 
 
 def collect(
     uri: str,
     source: str,
-    tables: Iterable[HiveTable | Refused],
-    partitions: Callable[[HiveTable], Iterable[HivePartition]],
+    tables: Iterable[Definition | Refused],
+    partitions: Callable[[Definition], Iterable[PartitionDefinition]],
     selection: Selection | None = None,
 ) -> Registered:
     """The locations of selected tables below the source."""
@@ -144,7 +145,7 @@ def collect(
         if isinstance(table, Refused):
             _add_refused(registered, f"{table.database}.{table.name}", table.reason)
             continue
-        location = _location(table)
+        location = table.location
         if location is not None and not collector.take(table, location):
             others, other = others + 1, location
     if not collector.taken:
@@ -161,12 +162,12 @@ class _Collector:
 
     registered: Registered
     root: Root
-    partitions: Callable[[HiveTable], Iterable[HivePartition]]
+    partitions: Callable[[Definition], Iterable[PartitionDefinition]]
     selection: Selection
     taken: int = 0
     """Tables below the source, including tables that were excluded as requested."""
 
-    def take(self, table: HiveTable, location: str) -> bool:
+    def take(self, table: Definition, location: str) -> bool:
         """Takes a table if it lies below the source; returns whether it lies there."""
         path = self.root.relative(location)
         if path is None:
@@ -176,12 +177,12 @@ class _Collector:
             self._add(table, path)
         return True
 
-    def _add(self, table: HiveTable, path: str) -> None:
-        name, parameters = f"{table.database}.{table.name}", table.parameters
-        kind = declared_format(table.input_format, parameters)
-        place = Place(path, name, "", row_counts(parameters), claims_to_be_accurate(parameters), kind)
+    def _add(self, table: Definition, path: str) -> None:
+        name, parameters = table.full_name, table.parameters
+        is_accurate = claims_to_be_accurate(parameters)
+        place = Place(path, name, "", row_counts(parameters), is_accurate, table.format)
         self.registered.report.tables += 1
-        if not _has_partitions(table):
+        if not table.has_partitions:
             self.registered.places.append(place)
             return
         self.registered.wholes.append(place)
@@ -191,20 +192,17 @@ class _Collector:
             self.registered.scattered.add(name)
             _add_refused(self.registered, name, str(refusal))
 
-    def _add_partitions(self, table: HiveTable, whole: Place) -> None:
+    def _add_partitions(self, table: Definition, whole: Place) -> None:
         others, other = 0, ""
         for partition in self.partitions(table):
             self.registered.report.partitions += 1
-            path = self.root.relative(partition.location)
+            path = self.root.relative(partition.storage.location)
             if path is None:
-                others, other = others + 1, str(partition.location)
+                others, other = others + 1, str(partition.storage.location)
                 continue
             if not f"{path}/".startswith(f"{whole.path}/" if whole.path else ""):
                 self.registered.scattered.add(whole.table)
-            name = "/".join(
-                f"{key}={value}" for key, value in zip(table.keys, partition.values, strict=False)
-            )
-            kind = declared_format(partition.input_format, table.parameters)
+            name, kind = table.name_of(partition), table.format_of(partition.storage)
             rows, is_accurate = row_counts(partition.parameters), claims_to_be_accurate(partition.parameters)
             self.registered.places.append(Place(path, whole.table, name, rows, is_accurate, kind))
         if others:
@@ -218,12 +216,3 @@ class _Collector:
 
 def _add_refused(registered: Registered, table: str, reason: str) -> None:
     registered.report.findings.add(Finding("refused", table, reason))
-
-
-def _location(table: HiveTable) -> str | None:
-    return location_of_files(table.kind, table.location, table.parameters, table.serde_parameters)
-
-
-def _has_partitions(table: HiveTable) -> bool:
-    """Whether a table has registered partitions; partitions of Spark's own tables may not be registered."""
-    return bool(table.keys) and partitions_are_registered(table.parameters)

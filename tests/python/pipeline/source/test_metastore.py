@@ -21,8 +21,8 @@ from servers import HiveMetastore, free_port
 from coldframe.errors import ColdframeError, UnsupportedError
 from coldframe.hive import defined
 from coldframe.hive.addresses import addresses
-from coldframe.hive.definition import Definition
-from coldframe.hive.tables import HivePartition, HiveTable, Refused
+from coldframe.hive.definition import Definition, PartitionDefinition, Storage
+from coldframe.hive.tables import Refused
 from coldframe.pipeline import dry_run
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.report.summary import summary
@@ -162,16 +162,23 @@ def test_old_and_new_servers_are_read_alike(serve: Callable[..., str], without: 
     handler = Handler()
     with Metastore(serve(handler, without)) as metastore:
         assert metastore.databases() == ["default"]
-        tables = list(metastore.tables("default"))
+        tables = list(metastore.definitions("default"))
         assert len(tables) == 231
         *_, last = tables
-        assert last == HiveTable("default", "t229", "EXTERNAL_TABLE", "/x", ORC, (), {"EXTERNAL": "TRUE"}, {})
+        assert isinstance(last, Definition)
+        assert (last.full_name, last.kind, last.parameters) == (
+            "default.t229",
+            "EXTERNAL_TABLE",
+            {"EXTERNAL": "TRUE"},
+        )
+        assert (last.location, last.format, last.keys) == ("/x", "orc", ())
         parts = next(table for table in tables if table.name == "parts")
-        assert isinstance(parts, HiveTable)
-        assert (parts.keys, parts.location) == (("p", "q"), None)
+        assert isinstance(parts, Definition)
+        assert ([key.name for key in parts.keys], parts.location) == (["p", "q"], None)
         partitions = list(metastore.partitions(parts))
         assert len(partitions) == 1203
-        assert partitions[1202] == HivePartition(("1202", "a/b"), "/x/1202", RC, {"numRows": "7"})
+        at = Storage((), "/x/1202", RC)
+        assert partitions[1202] == PartitionDefinition(("1202", "a/b"), at, {"numRows": "7"})
     assert handler.calls == [
         *("100 tables", "100 tables", "31 tables"),
         *("500 partitions", "500 partitions", "203 partitions"),
@@ -185,14 +192,14 @@ def test_a_refused_table_does_not_hide_the_others(
     handler = Handler()
     handler.refused = {"t117"}
     with Metastore(serve(handler, without)) as metastore:
-        tables = list(metastore.tables("default"))
+        tables = list(metastore.definitions("default"))
     refused = [table for table in tables if isinstance(table, Refused)]
     assert [table.name for table in refused] == ["t117"]
     assert refused[0].reason.endswith(": not t117")
     assert len(tables) == 231
     handler.closed = {"default"}
     with Metastore(serve(handler, without)) as metastore:
-        (refused_all,) = metastore.tables("default")
+        (refused_all,) = metastore.definitions("default")
         assert isinstance(refused_all, Refused)
         assert refused_all.name == "*"
         assert metastore.databases() == ["default"]

@@ -13,8 +13,9 @@ import pytest
 from estates import Estate, scanning
 
 from coldframe.file import Split
+from coldframe.hive.definition import Column, Definition, PartitionDefinition, Storage
 from coldframe.hive.metadata import claims_to_be_accurate
-from coldframe.hive.tables import HivePartition, HiveTable, MetastoreRefusal, Refused
+from coldframe.hive.tables import MetastoreRefusal, Refused
 from coldframe.pipeline import dry_run
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.records import SourceFile, Unread
@@ -81,12 +82,27 @@ def test_hive_may_name_a_directory_by_a_link(tmp_path: Path) -> None:
     assert Root(str(tmp_path / "real")).relative(f"file:{tmp_path}/link/t/p=1") == "t/p=1"
 
 
-def table(name: str, location: str | None, keys: Sequence[str] = (), **other: Any) -> HiveTable:
-    return HiveTable("db", name, **{"location": location, "input_format": ORC, "keys": tuple(keys), **other})
+def table(
+    name: str,
+    location: str | None,
+    keys: Sequence[str] = (),
+    input_format: str = ORC,
+    serde_properties: Mapping[str, str] | None = None,
+    **other: Any,
+) -> Definition:
+    storage = Storage((), location, input_format, serde_properties=serde_properties or {})
+    columns = tuple(Column(key, "string") for key in keys)
+    return Definition("db", name, storage=storage, keys=columns, **other)
+
+
+def partition(
+    values: tuple[str, ...], location: str, input_format: str, parameters: Mapping[str, str] | None = None
+) -> PartitionDefinition:
+    return PartitionDefinition(values, Storage((), location, input_format), parameters or {})
 
 
 def collected(
-    root: str, *tables: HiveTable | Refused, partitions: Sequence[HivePartition] = ()
+    root: str, *tables: Definition | Refused, partitions: Sequence[PartitionDefinition] = ()
 ) -> Registered:
     return collect("thrift://h:1", root, tables, lambda _: partitions)
 
@@ -100,7 +116,7 @@ def test_only_tables_below_the_source_are_compared() -> None:
             "file:/wh/spark-__PLACEHOLDER__",
             input_format="org.apache.hadoop.mapred.SequenceFileInputFormat",
             parameters={"spark.sql.sources.provider": "ORC", SPARK_ROWS: "9"},
-            serde_parameters={"path": "file:/wh/spark"},
+            serde_properties={"path": "file:/wh/spark"},
         ),
         table("elsewhere", "file:/other/t"),
         table("view", "file:/wh/view", kind="VIRTUAL_VIEW"),
@@ -123,9 +139,9 @@ def test_partitions_have_locations_and_formats_of_their_own() -> None:
         "/wh",
         table("t", "file:/wh/t", ["dt", "r"], input_format=RC),
         partitions=[
-            HivePartition(("1", "a/b"), "file:/wh/t/dt=1/r=a%2Fb", RC, {ROWS: "3"}),
-            HivePartition(("2", "c"), "file:/wh/moved/x", ORC, {ROWS: "0", SPARK_ROWS: "-1"}),
-            HivePartition(("3", "c"), "file:/archive/x", ORC, {ROWS: "many"}),
+            partition(("1", "a/b"), "file:/wh/t/dt=1/r=a%2Fb", RC, {ROWS: "3"}),
+            partition(("2", "c"), "file:/wh/moved/x", ORC, {ROWS: "0", SPARK_ROWS: "-1"}),
+            partition(("3", "c"), "file:/archive/x", ORC, {ROWS: "many"}),
         ],
     )
     assert [(p.path, p.partition, p.rows, p.format) for p in registered.places] == [
@@ -139,6 +155,12 @@ def test_partitions_have_locations_and_formats_of_their_own() -> None:
     assert "1 of its partitions lie outside of the source, such as file:/archive/x" in str(finding)
 
 
+def test_a_table_whose_folders_are_its_partitions_is_one_place() -> None:
+    registered = collected("/wh", table("t", "/wh/t", ["dt"], by_folders=True, parameters={ROWS: "7"}))
+    assert [(p.path, p.table, p.partition, p.rows) for p in registered.places] == [("t", "db.t", "", (7,))]
+    assert list(registered.wholes) == []
+
+
 def test_a_metastore_without_tables_below_the_source_is_reported() -> None:
     registered = collected("/wh", table("t", "hdfs://nn/wh/t"))
     (finding,) = registered.report.findings
@@ -149,7 +171,7 @@ def test_a_metastore_without_tables_below_the_source_is_reported() -> None:
 
 
 def test_partitions_of_an_excluded_table_are_not_requested() -> None:
-    def refuse(_: HiveTable) -> list[HivePartition]:
+    def refuse(_: Definition) -> list[PartitionDefinition]:
         raise AssertionError
 
     left_out = table("t", "/wh/t", ["p"])
@@ -158,7 +180,7 @@ def test_partitions_of_an_excluded_table_are_not_requested() -> None:
 
 
 def test_a_partition_elsewhere_is_wrong_only_without_a_selection() -> None:
-    moved = [HivePartition(("1",), "/archive/x", ORC)]
+    moved = [partition(("1",), "/archive/x", ORC)]
     for selection, wrong in ((select([], []), 1), (select(["2014*"], []), 0)):
         registered = collect("thrift://h:1", "/wh", [table("t", "/wh/t", ["p"])], lambda _: moved, selection)
         assert [finding.kind for finding in registered.report.findings] == ["elsewhere"]
@@ -166,7 +188,7 @@ def test_a_partition_elsewhere_is_wrong_only_without_a_selection() -> None:
 
 
 def test_refused_partitions_are_reported() -> None:
-    def refuse(_: HiveTable) -> list[HivePartition]:
+    def refuse(_: Definition) -> list[PartitionDefinition]:
         raise MetastoreRefusal("no")
 
     registered = collect("thrift://h:1", "/wh", [table("t", "/wh/t", ["p"])], refuse)
@@ -291,12 +313,12 @@ def test_the_bytes_decide_the_format() -> None:
         assert (report.compared, report.agreed) == (1, 1)
 
 
-def partitioned(total: str, *partitions: HivePartition) -> Registered:
+def partitioned(total: str, *partitions: PartitionDefinition) -> Registered:
     return collected("/wh", table("t", "/wh/t", ["p"], parameters={SPARK_ROWS: total}), partitions=partitions)
 
 
-def part(value: str, rows: str = "", at: str = "") -> HivePartition:
-    return HivePartition((value,), at or f"/wh/t/p={value}", ORC, {ROWS: rows})
+def part(value: str, rows: str = "", at: str = "") -> PartitionDefinition:
+    return partition((value,), at or f"/wh/t/p={value}", ORC, {ROWS: rows})
 
 
 def test_the_row_count_of_the_table_is_compared_where_partitions_have_no_row_count() -> None:
@@ -384,9 +406,7 @@ def serve(estate: Estate, monkeypatch: pytest.MonkeyPatch) -> Any:
         ]
         names = {"a/1": "a%2F1"}
         partitions = [
-            HivePartition(
-                (value,), f"file:{root}/sales/p={names.get(value, value)}", ORC, {ROWS: rows, **claim}
-            )
+            partition((value,), f"file:{root}/sales/p={names.get(value, value)}", ORC, {ROWS: rows, **claim})
             for value, rows in sales.items()
         ]
 
@@ -582,7 +602,7 @@ def test_a_transactional_directory_is_a_source(estate: Estate, monkeypatch: pyte
             table("acid", f"file:{estate.source}/acid", parameters=transactional, kind="MANAGED_TABLE"),
             table("parts", f"file:{estate.source}/parts", ["p"], parameters={"transactional": "true"}),
         ]
-        parts = [HivePartition(("1",), f"file:{estate.source}/parts/p=1", ORC, {ROWS: str(rows), **CLAIM})]
+        parts = [partition(("1",), f"file:{estate.source}/parts/p=1", ORC, {ROWS: str(rows), **CLAIM})]
         registered = collect("thrift://h:1", str(estate.source), tables, lambda _, parts=parts: parts)
         monkeypatch.setattr(
             "coldframe.pipeline.read_registered", lambda *_, registered=registered: registered
