@@ -31,6 +31,8 @@ def files() -> Iterator[Case]:
     for manifest in manifests:
         for case in cases(manifest) if manifest.exists() else ():
             plain = not ({"expect", "optional", "slice", "unpack"} & case.entry.keys())
+            # In a file that is damaged already, rows need not be sorted.
+            plain = plain and "corrupt" not in case.path.parts
             if plain and isinstance(case.entry["file"], str) and case.path.is_file():
                 yield case
 
@@ -38,6 +40,14 @@ def files() -> Iterator[Case]:
 def rows_of(table: Any) -> list[tuple[Any, ...]]:
     columns = [plain_values(column, column.type) for column in table.columns]
     return list(zip(*columns, strict=True)) if columns else [()] * table.num_rows
+
+
+def python_values(column: Any) -> list[Any]:
+    """The values; none if Python has no object for one: its dates end with the year 9999."""
+    try:
+        return list(column.to_pylist())
+    except OverflowError:
+        return []
 
 
 class Judge:
@@ -69,10 +79,9 @@ class Judge:
         self.same(lambda: self.split(file, size), self.rows, f"{what}: splits of {size}")
         if file.format == "hfile" and self.rows:
             self.look_ups(file, what)
-        if file.format == "cfile" and self.rows:
-            value = self.dice.choice(self.full["value"].to_pylist())
+        if file.format == "cfile" and (values := python_values(self.full["value"])):
+            value = self.dice.choice(values)
             if value is not None and value == value:
-                values = self.full["value"].to_pylist()
                 ordinals = [at for at, own in enumerate(values) if own == value]
                 self.same(
                     lambda: file.lookup(value)["ordinal"].to_pylist(), ordinals, f"{what}: lookup {value!r}"
