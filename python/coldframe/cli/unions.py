@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from coldframe.arrow import pa
-
 from coldframe._coldframe import conform_batch
+from coldframe.arrow import pa
 
 __all__ = ["without_unions"]
 
