@@ -183,17 +183,23 @@ def _write_partitioned(
         return _coldframe.write(batches, dest, format=format, options=options, new=True)
 
     ending = "." + about["capabilities"]["endings"][0]
-    if progress is not None:
-        reader = pa.RecordBatchReader.from_batches(reader.schema, _with_progress(reader, progress))
+    reader = with_progress(reader, progress)
     return write_partitioned(reader, store, partitioning, ending=ending, write_file=write_file)
 
 
-def _with_progress(reader: Any, progress: Callable[[int], None]) -> Iterator[Any]:
-    rows = 0
-    for batch in reader:
-        yield batch
-        rows += batch.num_rows
-        progress(rows)
+def with_progress(reader: Any, progress: Callable[[int], None] | None) -> Any:
+    """The same batches; calls `progress`, if it is not None, with the number of rows so far."""
+    if progress is None:
+        return reader
+
+    def batches() -> Iterator[Any]:
+        rows = 0
+        for batch in reader:
+            yield batch
+            rows += batch.num_rows
+            progress(rows)
+
+    return pa.RecordBatchReader.from_batches(reader.schema, batches())
 
 
 def read_schema(source: object, **arguments: Unpack[OpenKeywords]) -> pa.Schema:

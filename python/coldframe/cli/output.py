@@ -30,7 +30,6 @@ __all__ = [
     "standard_output",
     "to_json_value",
     "waiting",
-    "with_progress",
 ]
 
 
@@ -268,21 +267,6 @@ def waiting(what: str) -> Iterator[None]:
         start.cancel()
         start.join()
         bar.stop()
-
-
-def with_progress(reader: Any, progress: Any) -> Any:
-    """The same batches; calls `progress` with the number of rows so far."""
-    if progress is None:
-        return reader
-
-    def batches() -> Iterator[Any]:
-        rows = 0
-        for batch in reader:
-            yield batch
-            rows += batch.num_rows
-            progress(rows)
-
-    return pa.RecordBatchReader.from_batches(reader.schema, batches())
 
 
 def _lines(value: Any, depth: int) -> Iterator[str]:

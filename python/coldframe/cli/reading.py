@@ -408,7 +408,7 @@ def convert(args: argparse.Namespace) -> int:
         reader = rows.to_batches(
             columns_of(args), filter=args.where, limit=args.limit, on_error=args.on_error
         )
-        report = write_rows(output.with_progress(reader, progress), args.dest, format, options, storage)
+        report = write_rows(writing.with_progress(reader, progress), args.dest, format, options, storage)
     if args.json:
         print(output.as_json({**report, "damage": rows.damage}))
     else:

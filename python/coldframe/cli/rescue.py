@@ -80,7 +80,7 @@ def salvage(args: argparse.Namespace) -> int:
     if assumed is not None and not args.json:
         output.complain(assumed)
     with output.progress_bar("salvage", rows.num_rows if isinstance(rows, File) else None) as progress:
-        reader = output.with_progress(rows.to_batches(columns_of(args), on_error="skip"), progress)
+        reader = writing.with_progress(rows.to_batches(columns_of(args), on_error="skip"), progress)
         report = write_rows(without_unions(reader), args.dest, "parquet", storage_options=storage)
     damage = rows.damage
     doubtful = _doubtful(rows, args, storage) if damage or args.doubtful else None

@@ -16,7 +16,14 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 import coldframe
-from coldframe._coldframe import ColdframeError, SchemaError, UnsupportedError, formats, parse_columns
+from coldframe._coldframe import (
+    HIVE_NULL,
+    ColdframeError,
+    SchemaError,
+    UnsupportedError,
+    formats,
+    parse_columns,
+)
 from coldframe.arguments import OpenArguments
 from coldframe.errors import PartialTableWarning
 from coldframe.file import Split, has_masked_columns
@@ -282,7 +289,7 @@ def partition_values(file: SourceFile, table: Table) -> tuple[tuple[str, Any], .
     values: list[tuple[str, Any]] = []
     for column in table.partition_fields:
         text = given.get(column.name)
-        if text is None or text == "__HIVE_DEFAULT_PARTITION__":
+        if text is None or text == HIVE_NULL:
             values.append((column.name, pa.scalar(None, column.type)))
             continue
         try:

@@ -10,12 +10,11 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 
-from coldframe._coldframe import ColdframeError
+from coldframe._coldframe import HIVE_NULL, ColdframeError
 from coldframe.pipeline.records import ColumnCheck, Committed, PartitionValues, is_partition
 from coldframe.pipeline.sink.iceberg_layout import IcebergLayout
 from coldframe.pipeline.sink.live import InCatalog, TableName
 
-HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 Counts = Mapping[tuple[Any, ...], int]
 """Rows by the values of the partition columns."""
 

@@ -23,7 +23,6 @@ from coldframe._coldframe import SchemaError
 from coldframe.pipeline.sink import committed
 
 NTZ = "timestampNtz"
-VECTORS = "deletionVectors"
 FEATURES = 7
 """The writer version from which on a table names its features; the reader version is 3."""
 _ASK_WRITERS = re.compile(r"delta\.(invariants|generationExpression|identity\.)")

@@ -15,12 +15,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from coldframe._coldframe import SchemaError
+from coldframe._coldframe import HIVE_NULL, SchemaError
 from coldframe.hive.addresses import Selected
 from coldframe.hive.defined import connect
 from coldframe.hive.definition import Column, Definition, PartitionDefinition, Storage
 from coldframe.pipeline.records import Json
-from coldframe.pipeline.sink.committed import HIVE_NULL, CommittedTable, partition_texts, partition_value
+from coldframe.pipeline.sink.committed import CommittedTable, partition_texts, partition_value
 from coldframe.pipeline.sink.destination import Destination
 from coldframe.pipeline.sink.hive_types import hive_type, spark_schema
 from coldframe.pipeline.sink.marks import DESTINATION, check_own, marks_of

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields, replace
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias, get_args
 
 from coldframe._coldframe import ColdframeError
 from coldframe.pipeline.records import Committed, Json, Outcome, Receipt
@@ -326,20 +326,9 @@ def from_json(json: Mapping[str, Any]) -> Event:
     return reader(json)
 
 
-def _plain(made: type[Any]) -> Callable[[Mapping[str, Any]], Event]:
-    """A reader of events with plain JSON values; values with a default may be missing."""
-    keys = [(field.name, field.default is MISSING) for field in fields(made)]
-
-    def read(json: Mapping[str, Any]) -> Event:
-        event: Event = made(**{key: json[key] if is_needed else json.get(key) for key, is_needed in keys})
-        return event
-
-    return read
-
-
 def _entry(json: Mapping[str, Any]) -> Committed:
     """An entry, checked to have all its files in the target: a forged journal must not reach other files."""
-    entry = Committed.from_json(json["entry"])
+    entry = Committed.from_json(json)
     inside_target(entry.table)
     for part in entry.parts:
         inside_target(part.final)
@@ -359,52 +348,41 @@ def inside_target(name: str, folder: str = "") -> None:
         raise ValueError(f"expected a path below {folder or 'a table'}, found {name!r}")
 
 
-def _deleting(json: Mapping[str, Any]) -> Deleting:
-    receipt = Receipt(**json["receipt"])
-    return Deleting(json["source"], receipt, json.get("files"), json.get("newest"))
-
-
-def _unit(json: Mapping[str, Any]) -> Unit:
-    part, start, stop, rows = json["part"]
-    outcome = Outcome.from_json(json["outcome"])
+def _outcome(json: Mapping[str, Any]) -> Outcome:
+    outcome = Outcome.from_json(json)
     for file in outcome.files:
         inside_target(file.staged, STAGING)
-    return Unit(
-        json["source"],
-        json["key"],
-        json["identity"],
-        json["number"],
-        (part, start, stop, rows),
-        json["written"],
-        json["generation"],
-        outcome,
-    )
+    return outcome
 
 
-_READERS: Mapping[str, Callable[[Mapping[str, Any]], Event]] = {
-    "run": _plain(RunBegun),
-    "end": _plain(RunEnded),
-    "schema": _plain(KnownSchema),
-    "table": _plain(KnownTable),
-    "lists": lambda json: TableFiles(json["table"], tuple(json["files"])),
-    "register": lambda json: Registering(
-        json["table"], json["run"], tuple(json["add"]), tuple(json["remove"])
-    ),
-    "registered": _plain(Registered),
-    "catalog": _plain(Named),
-    "switch": _plain(Switching),
-    "unswitched": _plain(Unswitched),
-    "fresh": _plain(Generation),
-    "unit": _unit,
-    "hold": lambda json: Held(_entry(json)),
-    "begin": lambda json: Begun(_entry(json)),
-    "done": _plain(Done),
-    "listed": lambda json: Listed(tuple(json["sources"])),
-    "delete": _deleting,
-    "deleted": _plain(Deleted),
-    "restored": _plain(Restored),
-    "is": lambda json: Compacted(_entry(json)),
-    "drop": _plain(Dropping),
-    "dropped": _plain(Dropped),
-    "forget": _plain(Forgotten),
+def _part(json: Any) -> tuple[int, int, int, int | None]:
+    part, start, stop, rows = json
+    return part, start, stop, rows
+
+
+_VALUES: Mapping[str, Callable[[Any], object]] = {
+    "tuple[str, ...]": tuple,
+    "tuple[int, int, int, int | None]": _part,
+    "Committed": _entry,
+    "Outcome": _outcome,
+    "Receipt": lambda json: Receipt(**json),
 }
+"""The readers of values that JSON has in another form, by the types of fields."""
+
+
+def _reader(made: type[Any]) -> Callable[[Mapping[str, Any]], Event]:
+    """A reader of events of a class; values with a default may be missing."""
+    keys = [(field.name, field.default is MISSING, _VALUES.get(str(field.type))) for field in fields(made)]
+
+    def read(json: Mapping[str, Any]) -> Event:
+        values = {}
+        for key, is_needed, of_json in keys:
+            value = json[key] if is_needed else json.get(key)
+            values[key] = value if of_json is None else of_json(value)
+        event: Event = made(**values)
+        return event
+
+    return read
+
+
+_READERS = {made.kind: _reader(made) for made in get_args(Event)}

@@ -133,10 +133,6 @@ class Ledger(Mapping[str, Committed]):
         """How many entries a table has."""
         return self._sources[table]
 
-    def parts_of(self, table: str) -> int:
-        """How many files of the target a table has."""
-        return self._parts[table]
-
     def each(self) -> Iterator[Committed]:
         """All entries, in the order of their sources."""
         for _, body in self._scratch.rows(self._entries):
