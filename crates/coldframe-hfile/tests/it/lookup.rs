@@ -339,7 +339,8 @@ fn an_unsorted_index_hides_no_row_of_many() {
         let mut lying = bytes.to_vec();
         lying[in_index] += 1;
         let lying = lying.into();
-        for wanted in [&all[..], &all[i..], &all[i.saturating_sub(2)..i + 2]] {
+        let pair = [row(i - 3), row((i + 9).min(199))];
+        for wanted in [&all[..], &pair[..]] {
             let file = open(&lying, &[]);
             let rows: usize = file.get_many(wanted).unwrap().iter().map(RecordBatch::num_rows).sum();
             assert_eq!(rows, wanted.len(), "the key of row {i} moved");
