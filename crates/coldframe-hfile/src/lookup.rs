@@ -357,6 +357,9 @@ impl<'a> Many<'a> {
                 self.blocks.push(entry.block);
                 let next = cursor.peek_row().map(<[u8]>::to_vec);
                 self.bounds.push((entry.row().to_vec(), next));
+            } else if self.blocks.get(known) != Some(&entry.block) {
+                // The search went back to a block that was passed over.
+                return Err(prove::lie("sorted rows", entry.block));
             }
             let first = range.map_or(known, |r: (usize, usize)| r.0);
             range = Some((first, known + 1));
@@ -374,8 +377,15 @@ impl<'a> Many<'a> {
             block.prove(&least, next.as_deref()).map_err(|e| in_block(e, *place))?;
         }
         // The blocks are in the cache now.
-        for (row, _) in &self.wanted {
-            prove::of_row(self.file, reader, row)?;
+        for (row, range) in &self.wanted {
+            let Some(proved) = prove::of_row(self.file, reader, row)? else { continue };
+            let read = self.blocks.get(range.clone()).unwrap_or_default();
+            // An index whose keys are not sorted may name other blocks the next time.
+            if let (Some(first), Some(last)) = (read.first(), read.last())
+                && proved != [*first, *last]
+            {
+                return Err(prove::lie("sorted rows", *first));
+            }
         }
         // Rows are sorted, so within a block each search starts where the last one ended.
         let (mut current, mut at) = (usize::MAX, 0);

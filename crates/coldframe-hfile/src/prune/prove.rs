@@ -27,28 +27,40 @@ pub(crate) fn contradiction(file: &Arc<RawFile>, rows: &KeyRange) -> Result<Opti
     contradiction_by(file, &mut file.block_reader(), rows)
 }
 
-/// [`contradiction`] for a single row, with a reader whose buffers are reused.
-pub(crate) fn of_row(file: &Arc<RawFile>, reader: &mut BlockReader, row: &[u8]) -> Result<()> {
+/// [`contradiction`] for a single row, with a reader whose buffers are reused. Returns the first and the last block that
+/// may have the row, if that was proved and there are any.
+pub(crate) fn of_row(
+    file: &Arc<RawFile>,
+    reader: &mut BlockReader,
+    row: &[u8],
+) -> Result<Option<[BlockRef; 2]>> {
     let rows = KeyRange { lower: Some(row.to_vec()), upper: Some([row, &[0]].concat()) };
-    contradiction_by(file, reader, &rows)?.map_or(Ok(()), Err)
+    prove(file, reader, &rows)?
 }
 
 fn contradiction_by(file: &Arc<RawFile>, reader: &mut BlockReader, rows: &KeyRange) -> Result<Option<Error>> {
+    Ok(prove(file, reader, rows)?.err())
+}
+
+/// The blocks at the ends of a range of rows, or the contradiction.
+fn prove(file: &Arc<RawFile>, reader: &mut BlockReader, rows: &KeyRange) -> Result<Proved> {
     if file.damage.is_some() {
-        return Ok(None);
+        return Ok(Ok(None));
     }
     match (Prover { file, reader }).prove(rows) {
-        Err(e) if e.is_damage() && e.structure().starts_with(LIE) => Ok(Some(e)),
+        Err(e) if e.is_damage() && e.structure().starts_with(LIE) => Ok(Err(e)),
         // The read itself meets this damage, if it is in the range.
-        Err(e) if e.is_damage() => Ok(None),
-        other => other.map(|()| None),
+        Err(e) if e.is_damage() => Ok(Ok(None)),
+        ends => ends.map(Ok),
     }
 }
+
+type Proved = Result<Option<[BlockRef; 2]>>;
 
 /// The structure of errors for statements of the index that the blocks contradict.
 const LIE: &str = "data index: rows";
 
-fn lie(expected: &str, block: BlockRef) -> Error {
+pub(crate) fn lie(expected: &str, block: BlockRef) -> Error {
     Error::corrupt(format!("expected {expected}, as the index states, found others"))
         .at(block.offset)
         .within(LIE)
@@ -60,7 +72,7 @@ struct Prover<'a> {
 }
 
 impl Prover<'_> {
-    fn prove(&mut self, rows: &KeyRange) -> Result<()> {
+    fn prove(&mut self, rows: &KeyRange) -> Proved {
         let order = self.file.order;
         let mut cursor = IndexCursor::new(self.file.clone());
         if let Some(lower) = &rows.lower {
@@ -81,10 +93,10 @@ impl Prover<'_> {
         if let (Some(lower), Some(head)) = (&rows.lower, first.as_ref().or(behind.as_ref())) {
             self.prove_start(head, lower)?;
         }
-        match &rows.upper {
-            Some(upper) => self.prove_end(last.as_ref(), behind.as_ref(), upper),
-            None => Ok(()),
+        if let Some(upper) = &rows.upper {
+            self.prove_end(last.as_ref(), behind.as_ref(), upper)?;
         }
+        Ok(first.zip(last).map(|(first, last)| [first.block, last.block]))
     }
 
     /// Whether no block before that of `head` has rows from `lower` on.

@@ -318,6 +318,42 @@ fn an_index_that_lies_hides_no_row() {
     }
 }
 
+/// An index whose keys are not sorted: a search in it and a walk through it lead to other blocks.
+#[test]
+fn an_unsorted_index_hides_no_row_of_many() {
+    let options = [
+        ("block_size", Value::Int(1024)),
+        ("checksum", "null".into()),
+        ("codec", "none".into()),
+        ("bloom", "none".into()),
+    ];
+    let bytes = write(&plain(200), &options);
+    let all: Vec<Vec<u8>> = (0..200).map(row).collect();
+    let mut copies = 0;
+    for i in 1..199 {
+        let places: Vec<usize> =
+            (0..bytes.len() - 10).filter(|at| bytes[*at..].starts_with(&row(i))).collect();
+        let [_, in_index] = places[..] else { continue };
+        copies += 1;
+        // Behind all other keys: by a walk, the block before has all rows.
+        let mut lying = bytes.to_vec();
+        lying[in_index] += 1;
+        let lying = lying.into();
+        let pair = [row(i - 3), row((i + 9).min(199))];
+        for wanted in [&all[..], &pair[..]] {
+            let file = open(&lying, &[]);
+            let rows: usize = file.get_many(wanted).unwrap().iter().map(RecordBatch::num_rows).sum();
+            assert_eq!(rows, wanted.len(), "the key of row {i} moved");
+            let is_noted = !file.take_notices().is_empty();
+            assert!(is_noted || wanted.len() < all.len(), "the key of row {i} moved");
+        }
+        let healthy = open(&bytes, &[]);
+        let rows: usize = healthy.get_many(&all).unwrap().iter().map(RecordBatch::num_rows).sum();
+        assert_eq!((rows, healthy.take_notices().len()), (200, 0));
+    }
+    assert!(copies > 2, "{copies}");
+}
+
 /// How many rows the filter for one row finds, and how many notices that gives.
 fn filtered(file: HFile, wanted: usize) -> (usize, usize) {
     let log = DamageLog::default();
