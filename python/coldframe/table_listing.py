@@ -116,12 +116,12 @@ def survey(
     ours = [_described(root, table, storage_options, rows) for table in migrated if len(table.files)]
     places = [file.relative for file in inventory.unread if file.reason == NOT_LISTED]
     iceberg = [_iceberg(root, place, storage_options, rows) for place in places]
-    found = sorted([*ours, *iceberg], key=lambda table: table.name) if iceberg else ours
+    listed = sorted([*ours, *iceberg], key=lambda table: table.name) if iceberg else ours
     taken = {table.place for table in migrated}
     others, stray = other_files(root, inventory.unknown, taken, storage_options)
-    names = {table.name for table in found}
+    names = {table.name for table in listed}
     unread = [f"{file.relative}: {file.reason}" for file in inventory.unread if file.reason != NOT_LISTED]
-    return Estate(found, [_other(root, group, names) for group in others], stray, unread)
+    return Estate(listed, [_other(root, group, names) for group in others], stray, unread)
 
 
 def _other(root: str, group: OtherFiles, names: set[str]) -> FoundTable:

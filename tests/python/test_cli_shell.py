@@ -132,6 +132,7 @@ def test_every_command_takes_patterns_urls_and_standard_input(tmp_path: Path) ->
         "diff",
         "migrate",
         "audit",
+        "delete",
         "completion",
         "version",
         "sql",
