@@ -64,12 +64,12 @@ def other_files(
         group = groups.setdefault((place, kind), OtherFiles(place, kind))
         group.files += 1
         group.bytes += file.size
-    found = list(groups.values())
-    for group in found:
+    listed = list(groups.values())
+    for group in listed:
         if group.kind == "parquet" and _has_delta_log(root, group.place, storage_options):
             group.kind = "delta"
-    tables = [group for group in found if _is_table(group, found, ours)]
-    return tables, [group for group in found if group not in tables]
+    tables = [group for group in listed if _is_table(group, listed, ours)]
+    return tables, [group for group in listed if group not in tables]
 
 
 def _table_of(folder: str) -> str:
@@ -79,10 +79,10 @@ def _table_of(folder: str) -> str:
     return "/".join(names[: next(partitions, len(names))]) or ROOT
 
 
-def _is_table(group: OtherFiles, found: Sequence[OtherFiles], ours: Set[str]) -> bool:
+def _is_table(group: OtherFiles, listed: Sequence[OtherFiles], ours: Set[str]) -> bool:
     if group.kind in _OF_TABLES:
         return True
-    return group.place not in ours and (group.place != ROOT or (len(found) == 1 and not ours))
+    return group.place not in ours and (group.place != ROOT or (len(listed) == 1 and not ours))
 
 
 def _kind(file: SourceFile, ending: str) -> str:

@@ -319,11 +319,12 @@ def test_version_prints_before_arrow_is_imported() -> None:
         assert done.stdout.splitlines() == [f"coldframe {cf.__version__}", "False True"]
 
 
-def test_interrupt_during_import_prints_one_line() -> None:
+@pytest.mark.parametrize("module", ["argparse", "coldframe.file"])
+def test_interrupt_during_import_prints_one_line(module: str) -> None:
     code = (
         "import builtins, sys; sys.argv[1:] = ['detect', 'x']; real = builtins.__import__\n"
         "def interrupted(name, *rest):\n"
-        "    if name == 'pyarrow': raise KeyboardInterrupt\n"
+        f"    if name == {module!r}: raise KeyboardInterrupt\n"
         "    return real(name, *rest)\n"
         "builtins.__import__ = interrupted\n"
         "from coldframe.entry import main\n"

@@ -75,8 +75,8 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 
     names = list(known)
     by_lower = {name.lower(): name for name in reversed(names)}
-    found = difflib.get_close_matches(word.lower(), by_lower, n=1, cutoff=0.6)
-    return by_lower[found[0]] if found else None
+    close = difflib.get_close_matches(word.lower(), by_lower, n=1, cutoff=0.6)
+    return by_lower[close[0]] if close else None
 
 
 class Parser(argparse.ArgumentParser):

@@ -64,7 +64,7 @@ def test_a_run_that_holds_the_lock_can_be_asked(estate: Estate, capsys: pytest.C
     assert "; run 2 goes on, or was stopped: its journal was last written " in capsys.readouterr().out
 
 
-def test_the_exit_code_says_that_a_table_failed(estate: Estate, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_failed_table_gives_exit_code_1(estate: Estate, capsys: pytest.CaptureFixture[str]) -> None:
     path = estate.orc("v/1", {"x": [1]})
     path.write_bytes(path.read_bytes()[:-10])
     estate.migrate()
@@ -74,6 +74,6 @@ def test_the_exit_code_says_that_a_table_failed(estate: Estate, capsys: pytest.C
     assert any(table["state"] == "failed" and table["text"] for table in tables.values())
 
 
-def test_a_folder_without_a_migration_is_an_error(estate: Estate) -> None:
+def test_a_folder_without_a_migration_is_refused(estate: Estate) -> None:
     with pytest.raises(NotFoundError, match="no migration has been here"):
         status(estate.source)
