@@ -20,7 +20,7 @@ from coldframe.spark.connector import is_loaded
 
 sys.path.append(str(Path(__file__).parents[1] / "python"))
 
-from buckets import Bucket
+from buckets import Bucket, Handler
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -139,7 +139,12 @@ def test_s3a_has_the_settings_of_the_session(spark: SparkSession, tmp_path: Path
     signed: list[str] = []
     with Bucket() as bucket:
         bucket.objects["t/a.orc"] = (tmp_path / "a.orc").read_bytes()
-        bucket.answer = lambda request: bool(signed.append(request.headers.get("Authorization", "")))
+
+        def note(request: Handler) -> bool:
+            signed.append(request.headers.get("Authorization", ""))
+            return False
+
+        bucket.answer = note
         threading.Thread(target=bucket.serve_forever, daemon=True).start()
         own = {
             "access.key": "SPARKSKEY",
