@@ -21,6 +21,8 @@ use arrow_select::concat::concat;
 use coldframe::{Error, Extremes, Result, arrow_error};
 use serde_json::{Value as Json, json};
 
+use crate::notes;
+
 /// The function of an aggregate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Function {
@@ -86,7 +88,9 @@ impl Aggregate {
         let of = self.column.as_ref().map(|column| columns.field_with_name(column));
         let kind = match (self.function, of) {
             (Function::Count, None | Some(Ok(_))) => DataType::Int64,
-            (_, Some(Ok(field))) if is_ordered(field.data_type()) => field.data_type().clone(),
+            (_, Some(Ok(field))) if is_ordered(field.data_type()) && !notes::has(field) => {
+                field.data_type().clone()
+            }
             _ => return None,
         };
         Some(Field::new(name, kind, true))

@@ -68,7 +68,7 @@ fn answer<'a>(
 /// The version of the calls from Java, and of the bytes that both sides exchange. The version must be raised
 /// here and in `Native.CALLS` whenever one of the calls or bytes changes. It distinguishes two builds of the
 /// same release.
-const CALLS: i32 = 2;
+const CALLS: i32 = 3;
 
 /// [`CALLS`] for Java, which compares it with its own constant.
 // SAFETY: as below.
@@ -281,6 +281,22 @@ pub(crate) extern "system" fn Java_io_coldframe_spark_Native_next<'a>(
             BATCHES.remove(batch);
         }
         array
+    })
+    .resolve::<Throw>()
+}
+
+/// The file of a reader's newest batch, as [`Reader::new_file`] writes it; null if it is that of the batch before.
+// SAFETY: as above.
+#[unsafe(no_mangle)]
+pub(crate) extern "system" fn Java_io_coldframe_spark_Native_newFile<'a>(
+    mut env: EnvUnowned<'a>,
+    _: JClass<'a>,
+    number: jlong,
+) -> Bytes {
+    env.with_env(|env| {
+        let of = READERS.get(number)?;
+        let file = locked(&of).new_file();
+        text(env, file.as_deref())
     })
     .resolve::<Throw>()
 }

@@ -14,6 +14,7 @@
 //! | `failure` | errors as Java exceptions |
 //! | `handles` | the objects that Java holds by number |
 //! | [`types`] | Arrow types to Spark's, and Spark's JSON |
+//! | [`notes`] | types that Spark's own ORC writer notes in its files |
 //! | [`folders`] | the files of a Hive metastore's table |
 //! | [`filter`] | Spark's predicates as coldframe's, if both select the same rows |
 //! | [`aggregate`] | `count`, `min` and `max` over the rows of a task |
@@ -35,6 +36,7 @@ pub mod folders;
 mod handles;
 pub mod layout;
 mod metered;
+pub mod notes;
 pub mod plan;
 pub mod reader;
 pub mod stream;

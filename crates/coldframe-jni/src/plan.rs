@@ -4,11 +4,12 @@ pub mod keys;
 pub mod planned;
 mod statistics;
 mod top;
+mod user;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use arrow_schema::{Field, Schema, SchemaRef};
 use coldframe::dataset::storage::{os_path, shown_path};
 use coldframe::dataset::{
     Dataset, Given, Opening, Part, Plan, ScanBuilder, Split, Stores, TableOptions, pack,
@@ -16,7 +17,7 @@ use coldframe::dataset::{
 use coldframe::load::LoadOptions;
 use coldframe::options::Strings;
 use coldframe::predicate::Condition;
-use coldframe::{Error, Result, SchemaSpec, format_named, projection};
+use coldframe::{Error, Result, SchemaSpec, projection};
 use serde_json::Value as Json;
 
 use self::planned::{Planned, Planning};
@@ -38,6 +39,11 @@ pub struct Table {
     spark: SchemaRef,
     /// The names of these columns in the files.
     names: Vec<String>,
+    /// The table's columns with the types that the first file has. Filters are judged by them: Spark evaluates a filter
+    /// on a column that the user's schema gives another type.
+    stored: SchemaRef,
+    /// The dataset as it was listed, which has notices of its own.
+    listed: Dataset,
 }
 
 /// Spark's request to a table.
@@ -82,7 +88,8 @@ fn json(bytes: &[u8]) -> Result<Json> {
     serde_json::from_slice(bytes).map_err(|why| Error::invalid(format!("a request that is not JSON: {why}")))
 }
 
-/// Parses the options and the user's columns from `{"options": {..}, "schema": ..}`.
+/// Parses the options and the user's columns from `{"options": {..}, "session": {..}, "schema": ..}`. `session`: options
+/// of the store that apply unless the user gives them.
 pub(crate) fn parse_open(request: &[u8]) -> Result<(LoadOptions, Option<Schema>)> {
     let request = json(request)?;
     let given = request.get("options").and_then(Json::as_object).into_iter().flatten();
@@ -92,7 +99,12 @@ pub(crate) fn parse_open(request: &[u8]) -> Result<(LoadOptions, Option<Schema>)
     if request.get("folders").is_some_and(|folders| !folders.is_null()) {
         given.entry("path".to_owned()).or_default();
     }
-    Ok((LoadOptions::parse(&given, None)?, user))
+    let mut options = LoadOptions::parse(&given, None)?;
+    for (name, text) in request.get("session").and_then(Json::as_object).into_iter().flatten() {
+        let text = text.as_str().unwrap_or_default();
+        options.storage.entry(name.clone()).or_insert_with(|| text.to_owned());
+    }
+    Ok((options, user))
 }
 
 impl Table {
@@ -143,22 +155,25 @@ impl Table {
     ) -> Result<Self> {
         let mut dataset = make_dataset(&options)?;
         if let Some(typed) =
-            user.as_ref().map(|user| typed_by_user(&dataset, &options, user)).transpose()?.flatten()
+            user.as_ref().map(|user| user::types_of_files(&dataset, &options, user)).transpose()?.flatten()
         {
             options.open.schema = Some(SchemaSpec::Arrow(typed));
             dataset = make_dataset(&options)?;
         }
-        Self::with(dataset, options, user)
+        let Some(user) = user else { return Self::with(dataset, options, None) };
+        let listed = dataset.clone();
+        let (dataset, stored) = user::read_as(dataset, &options, &user)?;
+        Ok(Self { stored, listed, ..Self::with(dataset, options, Some(user))? })
     }
 
     fn with(dataset: Dataset, options: LoadOptions, user: Option<Schema>) -> Result<Self> {
         let files = dataset.schema()?;
         let (names, spark) = match (user, &options.columns) {
             (Some(user), _) => {
-                (resolve(user.fields().iter().map(|field| field.name().as_str()), &files)?, user)
+                (user::resolve(user.fields().iter().map(|field| field.name().as_str()), &files)?, user)
             }
             (None, Some(columns)) => {
-                let names = resolve(columns.iter().map(String::as_str), &files)?;
+                let names = user::resolve(columns.iter().map(String::as_str), &files)?;
                 let fields = names.iter().filter_map(|name| Some(files.field_with_name(name).ok()?.clone()));
                 let spark = types::plain_schema(&Schema::new(fields.collect::<Vec<_>>()))?;
                 (names, spark)
@@ -168,7 +183,7 @@ impl Table {
                 (names, types::plain_schema(&files)?)
             }
         };
-        Ok(Self { dataset, options, spark: spark.into(), names })
+        Ok(Self { listed: dataset.clone(), dataset, options, spark: spark.into(), names, stored: files })
     }
 
     /// The table's name in plans, without secrets.
@@ -181,8 +196,9 @@ impl Table {
 
     /// The notices for the table's user since the last call.
     pub fn notices(&self) -> Vec<String> {
-        let notices = self.dataset.take_notices().into_iter();
-        notices.map(|(path, notice)| format!("{}: {}", shown_path(&path), notice.text())).collect()
+        let notices = self.listed.take_notices().into_iter().chain(self.dataset.take_notices());
+        let texts = notices.map(|(path, notice)| format!("{}: {}", shown_path(&path), notice.text()));
+        texts.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     /// The columns, as Spark's JSON.
@@ -192,18 +208,20 @@ impl Table {
 
     /// For each filter of a JSON list of texts, whether this library evaluates it.
     pub fn takes(&self, request: &[u8]) -> Result<Vec<bool>> {
-        let (filters, files) = (json(request)?, self.dataset.schema()?);
+        let filters = json(request)?;
         let filters = filters.as_array().ok_or_else(|| Error::invalid("expected a list of filters"))?;
-        let columns = Columns { spark: &self.spark, files: &files };
+        let columns = self.columns();
         let takes =
             |filter: &Json| filter.as_str().is_some_and(|text| filter::condition(text, columns).is_some());
         Ok(filters.iter().map(takes).collect())
     }
 
+    fn columns(&self) -> Columns<'_> {
+        Columns { spark: &self.spark, files: &self.stored }
+    }
+
     fn condition(&self, request: &Request) -> Result<Option<Condition>> {
-        let files = self.dataset.schema()?;
-        let columns = Columns { spark: &self.spark, files: &files };
-        filter::all(&request.filters, self.options.filter.as_deref(), columns)
+        filter::all(&request.filters, self.options.filter.as_deref(), self.columns())
     }
 
     /// The name that a column of Spark has in the files.
@@ -328,66 +346,6 @@ fn dataset(options: &LoadOptions) -> Result<Dataset> {
         opening(options),
         TableOptions { first_only: !options.unify, ..TableOptions::default() },
     )
-}
-
-/// The user's types, for files that store no types: `.schema()` then lists the columns of the file. `None` if
-/// the options have a schema, or if the user only selects columns by the files' names.
-fn typed_by_user(dataset: &Dataset, options: &LoadOptions, user: &Schema) -> Result<Option<SchemaRef>> {
-    if options.open.schema.is_some()
-        || !format_named(dataset.lead()?.1.table.format())?.capabilities().needs_schema
-    {
-        return Ok(None);
-    }
-    let known = dataset.schema()?;
-    let is_in_files = |name: &str| known.fields().iter().any(|field| field.name().eq_ignore_ascii_case(name));
-    if user.fields().iter().all(|field| is_in_files(field.name())) {
-        return Ok(None);
-    }
-    let is_of_folders =
-        |name: &str| dataset.partitions().iter().any(|field| field.name().eq_ignore_ascii_case(name));
-    let of_files = user.fields().iter().filter(|field| !is_of_folders(field.name()));
-    let fields: Vec<Field> = of_files.map(|field| as_in_hive(field)).collect();
-    Ok(Some(Schema::new(fields).into()))
-}
-
-/// A field as in Hive, whose timestamps are wall clocks.
-fn as_in_hive(field: &Field) -> Field {
-    match field.data_type() {
-        DataType::Timestamp(unit, _) => field.clone().with_data_type(DataType::Timestamp(*unit, None)),
-        _ => field.clone(),
-    }
-}
-
-/// The names that the columns have in the files. As in Spark, upper and lower case are ignored if that is
-/// unambiguous.
-fn resolve<'a>(wanted: impl Iterator<Item = &'a str>, files: &Schema) -> Result<Vec<String>> {
-    let names = || files.fields().iter().map(|field| field.name());
-    let of = |name: &str| {
-        if names().any(|known| known == name) {
-            return Ok(name.to_owned());
-        }
-        let folded = name.to_lowercase();
-        let alike: Vec<&String> = names().filter(|known| known.to_lowercase() == folded).collect();
-        match alike.as_slice() {
-            [known] => Ok((*known).clone()),
-            _ => {
-                let problem = if alike.is_empty() {
-                    "not found".to_owned()
-                } else {
-                    format!("ambiguous among {}", listed(alike))
-                };
-                Err(Error::schema(format!(
-                    "column '{name}' {problem}; the files have {}",
-                    listed(names().collect())
-                )))
-            }
-        }
-    };
-    wanted.map(of).collect()
-}
-
-fn listed(names: Vec<&String>) -> String {
-    format!("[{}]", names.into_iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", "))
 }
 
 /// Whether metadata give the results of the aggregates. This is checked for the first file and assumed for

@@ -10,6 +10,8 @@ use coldframe::{Fault, OnError, Result, Scan, Work};
 use crate::aggregate::Totals;
 use crate::damage;
 use crate::metered::Meter;
+use crate::notes;
+use crate::plan::planned;
 use crate::task::Task;
 
 /// The work done so far, for Spark's user interface.
@@ -56,6 +58,8 @@ pub struct Reader {
     meter: Meter,
     /// The totals of the aggregates, until they are returned.
     totals: Option<Totals>,
+    /// Whether [`Reader::new_file`] has returned the file of the current split.
+    is_reported: bool,
 }
 
 impl Reader {
@@ -66,7 +70,16 @@ impl Reader {
         let left = task.plan.scan.limit;
         let asks = !task.aggregates.is_empty();
         let totals = asks.then(|| Totals::new(&task.aggregates, &task.schema)).transpose()?;
-        Ok(Self { task, rest, current: None, left, counts: Counts::default(), meter, totals })
+        Ok(Self {
+            task,
+            rest,
+            current: None,
+            left,
+            counts: Counts::default(),
+            meter,
+            totals,
+            is_reported: false,
+        })
     }
 
     /// The counts so far.
@@ -76,18 +89,43 @@ impl Reader {
         Counts { work, bytes: self.meter.bytes(), ..self.counts }
     }
 
+    /// The file of the newest batch, if the batch before it was of another: its path, then each as text or empty, between
+    /// zero bytes: bytes, modification time in milliseconds, and where the split starts and ends in it.
+    pub fn new_file(&mut self) -> Option<String> {
+        let split = &self.current.as_ref()?.split;
+        if std::mem::replace(&mut self.is_reported, true) {
+            return None;
+        }
+        let known = split.file.known.as_ref();
+        let range = planned::range(split);
+        let text = |number: Option<String>| number.unwrap_or_default();
+        let parts = [
+            split.file.path.clone(),
+            text(known.map(|known| known.len.to_string())),
+            text(known.and_then(|known| known.modified).map(|time| time.to_string())),
+            text(range.as_ref().map(|range| range.start.to_string())),
+            text(range.as_ref().map(|range| range.end.to_string())),
+        ];
+        Some(parts.join("\0"))
+    }
+
     /// The next batch; for aggregates, one batch with their results.
     pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         if self.task.aggregates.is_empty() {
-            return self.decoded()?.map(|batch| conform(&batch, &self.task.schema)).transpose();
+            return self.decoded()?.map(|batch| self.in_spark(batch)).transpose();
         }
         while let Some(batch) = self.decoded()? {
-            let batch = conform(&batch, &self.task.schema)?;
+            let batch = self.in_spark(batch)?;
             if let Some(totals) = &mut self.totals {
                 totals.add(&batch)?;
             }
         }
         self.totals.take().map(|totals| totals.answers()).transpose()
+    }
+
+    /// A batch in Spark's types.
+    fn in_spark(&self, batch: RecordBatch) -> Result<RecordBatch> {
+        conform(&notes::follow(batch)?, &self.task.schema)
     }
 
     fn decoded(&mut self) -> Result<Option<RecordBatch>> {
@@ -132,6 +170,7 @@ impl Reader {
         }
         let rows = split.read(&scan)?;
         self.current = Some(Current { split, rows });
+        self.is_reported = false;
         Ok(())
     }
 

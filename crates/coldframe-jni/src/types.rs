@@ -13,12 +13,23 @@ use coldframe::types::{Consumer, MAX_PRECISION};
 use coldframe::{Error, Result};
 use serde_json::{Map, Value as Json, json};
 
+use crate::notes;
+
 /// Spark as a consumer of types; [`coldframe::types`] has the rules.
 const SPARK: Consumer = Consumer::spark(TimeUnit::Microsecond);
 
 /// The columns in types that Spark has.
 pub fn plain_schema(schema: &Schema) -> Result<Schema> {
-    SPARK.schema(schema)
+    let plain = SPARK.schema(schema)?;
+    let fields =
+        schema.fields().iter().zip(plain.fields()).map(|(own, plain)| notes::followed(own, plain, true));
+    Ok(Schema::new(fields.collect::<Vec<_>>()))
+}
+
+/// Whether the values of a file's field have this type in Spark.
+pub fn is_kind(own: &Field, spark: &DataType) -> bool {
+    let plain = SPARK.plain(own.data_type()).map(|kind| Field::new(own.name(), kind, true));
+    plain.is_ok_and(|plain| notes::followed(own, &plain, false).data_type() == spark)
 }
 
 /// The type in which the values of an Arrow type are passed to Spark.
@@ -46,7 +57,8 @@ pub fn to_spark(schema: &Schema) -> Result<Json> {
 
 fn fields_to_spark(fields: &Fields) -> Result<Json> {
     let of = |field: &Arc<Field>| {
-        let (name, kind) = (field.name(), type_to_spark(field.data_type())?);
+        let kind = notes::name(field).map(|name| Ok(json!(name)));
+        let (name, kind) = (field.name(), kind.unwrap_or_else(|| type_to_spark(field.data_type()))?);
         Ok(json!({"name": name, "type": kind, "nullable": true, "metadata": {}}))
     };
     let fields = fields.iter().map(of).collect::<Result<Vec<_>>>()?;
@@ -138,8 +150,10 @@ fn named(name: &str) -> Result<DataType> {
         "date" => DataType::Date32,
         "timestamp_ntz" => DataType::Timestamp(TimeUnit::Microsecond, None),
         "timestamp" => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
-        "interval day to second" => DataType::Duration(TimeUnit::Microsecond),
-        other => return parameterised(other).ok_or_else(|| unknown(other)),
+        other => {
+            let known = notes::interval(other).or_else(|| parameterised(other));
+            return known.ok_or_else(|| unknown(other));
+        }
     })
 }
 

@@ -108,7 +108,7 @@ pub fn ranges(splits: &[Split]) -> Vec<(String, Range<u64>)> {
 }
 
 /// The approximate byte range that a split reads; `None` for a part of a folder that is one table.
-fn range(split: &Split) -> Option<Range<u64>> {
+pub(crate) fn range(split: &Split) -> Option<Range<u64>> {
     let bytes = split.file_bytes()?;
     Some(match &split.part {
         Part::Cut(cut) => cut.range.start.min(bytes)..cut.range.end.min(bytes),

@@ -14,7 +14,7 @@ use serde_json::{Value as Json, json};
 
 use super::statistics::ends;
 use super::{MAX_OPENED, Request, Table, json};
-use crate::filter::{self, Columns};
+use crate::filter;
 use crate::types;
 
 /// The first rows in the order of a column.
@@ -103,7 +103,7 @@ impl Table {
             made = json!({"op": "OR", "args": [made, {"op": "IS_NULL", "args": [column]}]});
         }
         let made = made.to_string();
-        let is_taken = filter::condition(&made, Columns { spark: &self.spark, files: &files }).is_some();
+        let is_taken = filter::condition(&made, self.columns()).is_some();
         Ok(is_taken.then_some(made))
     }
 }

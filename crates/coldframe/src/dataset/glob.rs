@@ -6,7 +6,7 @@
 //! **       any number of folders, as a whole part
 //! ```
 //!
-//! A bracket that is never closed matches itself. A hidden name (`.x`, `_x`) is never matched.
+//! A bracket that is never closed matches itself. A hidden name (`.x`, `_x`, `x._COPYING_`) is never matched.
 
 use coldframe_core::{Error, Result};
 
@@ -17,9 +17,13 @@ pub(super) fn is_pattern(path: &str) -> bool {
     path.contains(MAGIC)
 }
 
-/// Whether a name is hidden: Hive and Spark ignore such files and folders.
+/// The end of a file's name while Hadoop's client copies it.
+const COPYING: &str = "._COPYING_";
+
+/// Whether a name is hidden: Hive and Spark ignore such files and folders. As in Spark, a partition's folder is not
+/// hidden (`_dt=2014-01-01`), and a file that is being copied is.
 pub(super) fn is_hidden(name: &str) -> bool {
-    name.starts_with(['.', '_'])
+    name.starts_with('.') || (name.starts_with('_') && !name.contains('=')) || name.ends_with(COPYING)
 }
 
 /// Whether a path below a folder contains a hidden name.
@@ -184,6 +188,16 @@ mod tests {
             ("dt=2014-01-*", "dt=2014-01-31", true),
         ] {
             assert_eq!(matches(part, name), is, "{part} {name}");
+        }
+    }
+
+    #[test]
+    fn partitions_are_not_hidden_and_unfinished_copies_are() {
+        for hidden in [".x", "_x", "_SUCCESS", ".p=1", "x.orc._COPYING_", "p=1._COPYING_"] {
+            assert!(is_hidden(hidden), "{hidden}");
+        }
+        for shown in ["x", "_p=1", "x._COPYING_.orc", "p=_1"] {
+            assert!(!is_hidden(shown), "{shown}");
         }
     }
 

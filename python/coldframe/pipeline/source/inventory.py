@@ -249,8 +249,8 @@ def side_by_side(kinds: set[str | None]) -> str | None:
 
 
 def is_hidden(name: str) -> bool:
-    """Whether readers of a table ignore a name, as Hive and Spark do."""
-    return name.startswith(("_", "."))
+    """Whether readers of a table ignore a name, as Spark does; a partition is shown (`_dt=1`)."""
+    return name.startswith(".") or (name.startswith("_") and "=" not in name)
 
 
 @dataclass(frozen=True)

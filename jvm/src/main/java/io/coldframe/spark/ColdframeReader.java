@@ -1,6 +1,7 @@
 package io.coldframe.spark;
 
 import org.apache.spark.TaskContext;
+import org.apache.spark.rdd.InputFileBlockHolder;
 import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.sql.types.StructField;
@@ -39,6 +40,7 @@ final class ColdframeReader implements PartitionReader<ColumnarBatch> {
     if (layout == null) {
       return false;
     }
+    tellFile();
     NativeBatch next = new NativeBatch(layout[0], layout[2], fields.length, memory);
     ColumnVector[] columns = new ColumnVector[fields.length];
     NativeVector.Cursor cursor = new NativeVector.Cursor(layout, 3);
@@ -73,6 +75,16 @@ final class ColdframeReader implements PartitionReader<ColumnarBatch> {
       counts = Native.counts(reader);
       Native.closeReader(reader);
       reader = 0;
+      InputFileBlockHolder.unset();
+    }
+  }
+
+  /** Tells Spark the file of the next rows, for {@code input_file_name()}. */
+  private void tellFile() {
+    byte[] known = Native.newFile(reader);
+    if (known != null) {
+      SourceFile file = new SourceFile(known);
+      InputFileBlockHolder.set(file.url, file.start, file.length);
     }
   }
 

@@ -35,8 +35,9 @@ final class ColdframeRelation extends BaseRelation implements PrunedFilteredScan
   ColdframeRelation(SQLContext context, Map<String, String> options, StructType user) {
     this.context = context;
     this.options = options;
-    table = new OpenTable(options, user);
-    schema = user != null ? user : table.schema();
+    StructType columns = user == null ? null : user.asNullable(); // as in ColdframeTable
+    table = new OpenTable(options, columns);
+    schema = columns != null ? columns : table.schema();
   }
 
   @Override

@@ -135,6 +135,10 @@ final class ColdframeScan
     for (int at = 1; at < partitioning.length; at++) {
       keys.add(required.fields()[(int) partitioning[at]]);
     }
+    if (keys.stream().anyMatch(Collations::isIn)) {
+      keys = new ArrayList<>();
+      return new UnknownPartitioning(0);
+    }
     Expression[] columns =
         keys.stream().map(key -> Expressions.identity(Filters.quoted(key.name()))).toArray(Expression[]::new);
     return new KeyGroupedPartitioning(columns, (int) partitioning[0]);
@@ -145,9 +149,11 @@ final class ColdframeScan
   public NamedReference[] filterAttributes() {
     List<String> names = new ArrayList<>();
     List<String> tests = new ArrayList<>();
-    for (String name : aggregates == null ? required.fieldNames() : new String[0]) {
-      names.add(name);
-      tests.add(Filters.json(new In(name, new Object[1]), schema));
+    for (StructField field : aggregates == null ? required.fields() : new StructField[0]) {
+      if (!Collations.isIn(field)) {
+        names.add(field.name());
+        tests.add(Filters.json(new In(field.name(), new Object[1]), schema));
+      }
     }
     names.retainAll(taken(names, tests));
     return names.stream().map(name -> Expressions.column(Filters.quoted(name))).toArray(NamedReference[]::new);

@@ -4,7 +4,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import org.apache.spark.sql.connector.expressions.SortOrder;
+import org.apache.spark.sql.connector.expressions.aggregate.AggregateFunc;
 import org.apache.spark.sql.connector.expressions.aggregate.Aggregation;
+import org.apache.spark.sql.connector.expressions.aggregate.Count;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.SupportsPushDownAggregates;
 import org.apache.spark.sql.connector.read.SupportsPushDownLimit;
@@ -47,7 +49,7 @@ final class ColdframeScanBuilder
     List<Predicate> evaluated = new ArrayList<>();
     List<Predicate> remaining = new ArrayList<>();
     for (int at = 0; at < predicates.length; at++) {
-      if (takes[at]) {
+      if (takes[at] && !Collations.concern(predicates[at], schema)) {
         evaluated.add(predicates[at]);
         filters.add(json.get(at));
       } else {
@@ -81,7 +83,7 @@ final class ColdframeScanBuilder
    */
   @Override
   public boolean pushTopN(SortOrder[] orders, int rows) {
-    String top = FirstRows.request(orders, rows);
+    String top = Collations.concern(orders[0].expression(), schema) ? null : FirstRows.request(orders, rows);
     String filter = top == null || aggregates != null ? null : table.top(scan().request(top));
     if (filter == null) {
       return false;
@@ -105,6 +107,11 @@ final class ColdframeScanBuilder
   public boolean pushAggregation(Aggregation aggregation) {
     if (aggregation.groupByExpressions().length > 0) {
       return false;
+    }
+    for (AggregateFunc function : aggregation.aggregateExpressions()) {
+      if (!(function instanceof Count) && Collations.concern(function, schema)) {
+        return false;
+      }
     }
     String functions = Aggregates.json(aggregation.aggregateExpressions());
     StructType results = table.aggregates(functions);

@@ -31,7 +31,8 @@ final class ColdframeTable implements SupportsRead, SupportsWrite {
 
   ColdframeTable(OpenTable open, StructType schema, Map<String, String> options) {
     this.open = open;
-    this.schema = schema;
+    // As in Spark's own sources of files: files may have nulls, whatever the user's schema says.
+    this.schema = schema.asNullable();
     this.options = options;
   }
 
@@ -79,7 +80,7 @@ final class ColdframeTable implements SupportsRead, SupportsWrite {
   /** Writing is done by the Python source. */
   @Override
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
-    Table table = pythonSource().getTable(info.schema(), new Transform[0], options);
+    Table table = pythonSource().getTable(info.schema(), new Transform[0], Places.forWriting(options));
     return ((SupportsWrite) table).newWriteBuilder(info);
   }
 

@@ -12,7 +12,7 @@ final class Native {
    * The version of the calls below and of the bytes that are exchanged. The version must be raised here and
    * in the library whenever the calls or the bytes change.
    */
-  static final int CALLS = 2;
+  static final int CALLS = 3;
 
   /** The library's {@link #CALLS}. */
   static native int calls();
@@ -20,7 +20,7 @@ final class Native {
   /** The library's version, as UTF-8. */
   static native byte[] version();
 
-  /** Opens a table: {@code {"options": {..}, "schema": ..}}. */
+  /** Opens a table: {@code {"options": {..}, "session": {..}, "schema": ..}}. */
   static native long open(byte[] request);
 
   /** The table's name in plans, as UTF-8. */
@@ -69,6 +69,12 @@ final class Native {
 
   /** The next batch: its handle, rows, bytes, and the addresses of its columns' values; null at the end. */
   static native long[] next(long reader);
+
+  /**
+   * The file of the newest batch as UTF-8, null if it is that of the batch before: its path, bytes, modification time in
+   * milliseconds, and where the split starts and ends in it. They are separated by zero bytes; what is unknown is empty.
+   */
+  static native byte[] newFile(long reader);
 
   /** Frees a batch's memory. */
   static native void release(long batch);

@@ -4,7 +4,7 @@ package io.coldframe.spark;
 final class NativeStream {
   private NativeStream() {}
 
-  /** Opens a stream: {@code {"options": {..}, "schema": ..}}. */
+  /** Opens a stream: {@code {"options": {..}, "session": {..}, "schema": ..}}. */
   static native long open(byte[] request);
 
   /** Adds entries of the log; returns the number of the newest entry. */

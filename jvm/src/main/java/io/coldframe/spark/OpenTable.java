@@ -52,7 +52,9 @@ final class OpenTable {
   /** The request that opens the table, or a stream of its files, with these columns; null means the columns of the files. */
   String opening(StructType columns) {
     String schema = columns == null ? "null" : json(columns);
-    return "{\"options\":" + Json.object(options) + ",\"schema\":" + schema + ",\"folders\":" + folders + "}";
+    Places places = Places.of(options);
+    return "{\"options\":" + Json.object(places.options) + ",\"session\":" + Json.object(places.session)
+        + ",\"schema\":" + schema + ",\"folders\":" + folders + "}";
   }
 
   /**

@@ -1,0 +1,160 @@
+//! The types that Spark's own ORC writer notes in its files.
+//!
+//! ```text
+//! type in ORC   attribute spark.sql.catalyst.type    Spark              values
+//! bigint        timestamp_ntz                        timestamp_ntz      microseconds since 1970
+//! bigint        interval day to second, ..           the same interval  microseconds
+//! int           interval year to month, ..           the same interval  months
+//! ```
+//! ORC has no such types, so Spark stores the numbers, and reads them back by the attribute. The attribute is metadata of
+//! the Arrow field. Knowledge is from Spark's `OrcUtils` (`orcTypeDescription`, `toCatalystSchema`).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, make_array};
+use arrow_schema::{DataType, Field, FieldRef, Schema, TimeUnit};
+use coldframe::{Result, arrow_error};
+
+/// The attribute.
+const NOTE: &str = "spark.sql.catalyst.type";
+
+/// The type that a field's note gives to its integers; `None` without such a note.
+fn noted(field: &Field) -> Option<DataType> {
+    let of = |name: &str| kind(name).filter(|(storage, _)| storage == field.data_type());
+    field.metadata().get(NOTE).and_then(|name| of(name)).map(|(_, kind)| kind)
+}
+
+/// The type in ORC, and the Arrow type, of a type that Spark notes.
+fn kind(name: &str) -> Option<(DataType, DataType)> {
+    if name == "timestamp_ntz" {
+        return Some((DataType::Int64, DataType::Timestamp(TimeUnit::Microsecond, None)));
+    }
+    interval(name).map(|kind| match kind {
+        DataType::Int32 => (DataType::Int32, DataType::Int32),
+        micros => (DataType::Int64, micros),
+    })
+}
+
+/// The Arrow type of an interval of Spark: months, or microseconds.
+pub(crate) fn interval(name: &str) -> Option<DataType> {
+    match name.strip_prefix("interval ")?.split(" to ").next()? {
+        "year" | "month" => Some(DataType::Int32),
+        "day" | "hour" | "minute" | "second" => Some(DataType::Duration(TimeUnit::Microsecond)),
+        _ => None,
+    }
+}
+
+/// The name of the type in Spark, if a note of the field tells it.
+pub(crate) fn name(field: &Field) -> Option<&str> {
+    let name = field.metadata().get(NOTE)?;
+    kind(name).filter(|(_, kind)| kind == field.data_type()).map(|_| name.as_str())
+}
+
+/// Whether the field's type in Spark is told by a note.
+pub(crate) fn has(field: &Field) -> bool {
+    name(field).is_some()
+}
+
+/// A file's field with its type in Spark, of which `plain` is the type without notes. `keep`: whether notes that were
+/// followed stay in the metadata, for [`name`].
+pub(crate) fn followed(own: &Field, plain: &Field, keep: bool) -> Field {
+    if let Some(kind) = noted(own) {
+        let metadata = own.metadata().get(NOTE).filter(|_| keep).cloned();
+        let metadata = metadata.map(|note| (NOTE.to_owned(), note));
+        let made = Field::new(plain.name(), kind, plain.is_nullable());
+        return made.with_metadata(metadata.into_iter().collect::<HashMap<_, _>>());
+    }
+    let below = |own: &FieldRef, plain: &FieldRef| Arc::new(followed(own, plain, keep));
+    let kind = match (own.data_type(), plain.data_type()) {
+        (DataType::Struct(own), DataType::Struct(plain)) if own.len() == plain.len() => {
+            DataType::Struct(own.iter().zip(plain).map(|(own, plain)| below(own, plain)).collect())
+        }
+        (DataType::List(own), DataType::List(plain)) => DataType::List(below(own, plain)),
+        (DataType::Map(own, _), DataType::Map(plain, sorted)) => DataType::Map(below(own, plain), *sorted),
+        (_, plain) => plain.clone(),
+    };
+    plain.clone().with_data_type(kind)
+}
+
+/// A batch with the types that its fields' notes give to integers.
+pub fn follow(batch: RecordBatch) -> Result<RecordBatch> {
+    let own = batch.schema();
+    let fields: Vec<Field> = own.fields().iter().map(|field| followed(field, field, true)).collect();
+    if fields.iter().zip(own.fields()).all(|(made, own)| made.data_type() == own.data_type()) {
+        return Ok(batch);
+    }
+    let columns = batch.columns().iter().zip(&fields);
+    let columns = columns.map(|(array, field)| as_kind(array, field.data_type()));
+    let columns = columns.collect::<Result<Vec<_>>>()?;
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options).map_err(arrow_error)
+}
+
+/// The same integers, of another type.
+fn as_kind(array: &ArrayRef, wanted: &DataType) -> Result<ArrayRef> {
+    if array.data_type() == wanted {
+        return Ok(array.clone());
+    }
+    let children: Vec<&FieldRef> = match wanted {
+        DataType::Struct(fields) => fields.iter().collect(),
+        DataType::List(item) | DataType::Map(item, _) => vec![item],
+        _ => Vec::new(),
+    };
+    let data = array.to_data();
+    let below = data.child_data().iter().zip(children);
+    let below =
+        below.map(|(child, field)| Ok(as_kind(&make_array(child.clone()), field.data_type())?.to_data()));
+    let below = below.collect::<Result<Vec<_>>>()?;
+    let made = data.into_builder().data_type(wanted.clone()).child_data(below).build();
+    Ok(make_array(made.map_err(arrow_error)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::{DurationMicrosecondType, TimestampMicrosecondType};
+    use arrow_array::{Int32Array, Int64Array, StructArray};
+
+    use super::*;
+
+    fn field(name: &str, kind: DataType, note: &str) -> Field {
+        Field::new(name, kind, true).with_metadata(HashMap::from([(NOTE.to_owned(), note.to_owned())]))
+    }
+
+    #[test]
+    fn integers_have_the_types_of_their_notes() {
+        let inner = field("t", DataType::Int64, "timestamp_ntz");
+        let numbers: ArrayRef = Arc::new(Int64Array::from(vec![Some(1_000_000), None]));
+        let nested: ArrayRef = Arc::new(StructArray::from(vec![(Arc::new(inner.clone()), numbers.clone())]));
+        let fields = vec![
+            field("d", DataType::Int64, "interval day to second"),
+            field("m", DataType::Int32, "interval year to month"),
+            field("text", DataType::Int64, "timestamp"),
+            Field::new("s", nested.data_type().clone(), true),
+        ];
+        let months: ArrayRef = Arc::new(Int32Array::from(vec![14, 15]));
+        let columns = vec![numbers.clone(), months, numbers, nested];
+        let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).unwrap();
+        let made = follow(batch).unwrap();
+        assert_eq!(made.column(0).as_primitive::<DurationMicrosecondType>().value(0), 1_000_000);
+        assert_eq!(made.schema().field(1).data_type(), &DataType::Int32);
+        assert_eq!(name(made.schema().field(1)), Some("interval year to month"));
+        assert_eq!(made.schema().field(2).data_type(), &DataType::Int64);
+        let times = made.column(3).as_struct().column(0).as_primitive::<TimestampMicrosecondType>();
+        assert_eq!((times.value(0), times.is_null(1)), (1_000_000, true));
+    }
+
+    #[test]
+    fn intervals_are_months_or_microseconds() {
+        for (name, kind) in [
+            ("interval year", Some(DataType::Int32)),
+            ("interval month", Some(DataType::Int32)),
+            ("interval hour to second", Some(DataType::Duration(TimeUnit::Microsecond))),
+            ("interval", None),
+            ("interval x", None),
+        ] {
+            assert_eq!(interval(name), kind, "{name}");
+        }
+    }
+}

@@ -1,0 +1,175 @@
+"""The connector for the JVM reads what Spark's own ORC reader reads, from the place where Spark reads it."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyarrow import orc
+from pyspark.sql import DataFrame, SparkSession
+from spark_data import held
+
+from coldframe.spark.connector import is_loaded
+
+sys.path.append(str(Path(__file__).parents[1] / "python"))
+
+from buckets import Bucket, Handler
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _connector(spark: SparkSession) -> Iterator[None]:
+    if not is_loaded(spark):
+        pytest.skip("no jar of the connector here (make jar): not tried")
+    yield
+    assert held(spark) == [0, 0]
+
+
+def put(rows: dict[str, Any], path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    orc.write_table(pa.table(rows), str(path))
+
+
+def both(read: Callable[[str], DataFrame], *columns: str) -> list[str]:
+    """The rows of both readers, which must be the same."""
+    found = [
+        sorted(map(repr, map(tuple, read(by).selectExpr(*columns).collect()))) for by in ("orc", "coldframe")
+    ]
+    assert found[0] == found[1]
+    return found[1]
+
+
+@contextmanager
+def settings(spark: SparkSession, values: dict[str, str]) -> Iterator[None]:
+    for name, value in values.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name in values:
+            spark.conf.unset(name)
+
+
+def test_a_users_schema_is_schema_on_read(spark: SparkSession, tmp_path: Path) -> None:
+    inner = [{"x": 1, "y": "q"}, None, {"x": 3, "y": None}]
+    put({"a": pa.array([1, None, 3], pa.int32()), "St": inner}, tmp_path / "t/_store=001/a.orc")
+    put({"b": ["new"], "a": [2], "more": [0]}, tmp_path / "t/_store=007/b.orc")
+    put({"a": [99]}, tmp_path / "t/_store=007/c.orc._COPYING_")
+
+    def read(by: str) -> DataFrame:
+        schema = (
+            "A bigint NOT NULL, b string NOT NULL, st struct<X: bigint, y: string, z: int>, _store string"
+        )
+        return spark.read.schema(schema).format(by).load(str(tmp_path / "t"))
+
+    assert len(both(read, "A", "b", "st", "_store")) == 4
+    assert both(lambda by: read(by).where("_store = '007' and b is not null"), "A", "b") == ["(2, 'new')"]
+    assert both(lambda by: read(by).where("A is null or st.x > 2 or st.z = 1"), "A", "length(b)")
+    assert both(read, "count(A)", "min(A)", "max(A)", "count(b)", "max(_store)") == ["(3, 1, 3, 1, '007')"]
+    assert both(lambda by: read(by).where("st is not null"), "st.z", "st.y")
+
+
+def test_types_that_spark_notes_in_its_files(spark: SparkSession, tmp_path: Path) -> None:
+    made = """timestamp_ntz'2020-01-01 00:00:00.5' n, interval '1 02' day to hour d,
+              interval '1-2' year to month y, named_struct('n', timestamp_ntz'0001-02-03 04:05:06') s,
+              7L plain"""
+    if spark.version < "3.4":
+        pytest.skip("no timestamp without time zone before Spark 3.4")
+    spark.sql(f"select {made}").coalesce(1).write.orc(str(tmp_path / "t"))
+
+    def read(by: str) -> DataFrame:
+        return spark.read.format(by).load(str(tmp_path / "t"))
+
+    # PySpark has no values for intervals of months.
+    assert read("coldframe").schema.json() == read("orc").schema.json()
+    both(read, "n", "cast(d as string)", "cast(y as string)", "s", "plain")
+    where = "n = timestamp_ntz'2020-01-01 00:00:00.5' and y >= interval '1-2' year to month"
+    both(lambda by: read(by).where(where), "n", "s.n", "plain")
+    both(read, "min(n)", "cast(max(y) as string)", "cast(max(d) as string)", "min(plain)")
+
+
+def test_rows_know_their_files(spark: SparkSession, tmp_path: Path) -> None:
+    for name in ("a b", "c"):
+        put({"name": [name] * 3}, tmp_path / f"t/{name}.orc")
+    columns = ("name", "input_file_name()", "input_file_block_start() >= 0")
+    rows = both(lambda by: spark.read.format(by).load(str(tmp_path / "t")), *columns)
+    assert len(rows) == 6
+    assert "a%20b.orc" in rows[0]
+
+
+def test_collations_are_evaluated_by_spark(spark: SparkSession, tmp_path: Path) -> None:
+    if spark.version < "4":
+        pytest.skip("no collations before Spark 4")
+    put({"s": ["b", "C", "a", "D"]}, tmp_path / "t/a.orc")
+    frame = spark.read.schema("s string collate UTF8_LCASE").format("coldframe").load(str(tmp_path / "t"))
+    assert frame.selectExpr("min(s)", "max(s)", "count(s)").collect() == [("a", "D", 4)]
+    assert frame.where("s > 'B'").count() == 2
+    assert [row.s for row in frame.orderBy("s").limit(3).collect()] == ["a", "b", "C"]
+
+
+def test_a_path_lies_where_the_session_says(spark: SparkSession, tmp_path: Path) -> None:
+    put({"v": ["cluster"]}, tmp_path / "cluster/p=1/a.orc")
+    put({"v": ["local"]}, tmp_path / "local/p=1/a.orc")
+    mount = {f"fs.viewfs.mounttable.vc.link.{tmp_path}/local": (tmp_path / "cluster").as_uri()}
+    with settings(spark, {"fs.defaultFS": "viewfs://vc/", **mount}):
+        for path in ("local", "local/p=*", "local/p=1/a.orc"):
+            whole = f"{tmp_path}/{path}"
+            assert both(partial(load, spark, whole), "v") == ["('cluster',)"]
+        several = [f"{tmp_path}/local/p=1", f"viewfs://vc{tmp_path}/local/p=1"]
+        rows = spark.read.format("coldframe").load(several).select("v").collect()
+        assert [row.v for row in rows] == ["cluster", "cluster"]
+        with pytest.raises(Exception, match="NotFoundError"):
+            spark.read.format("coldframe").load(f"{tmp_path}/local/nothing")
+        with pytest.raises(Exception, match="above the mounts"):
+            spark.read.format("coldframe").load(str(tmp_path))
+
+
+def load(spark: SparkSession, path: str, by: str) -> DataFrame:
+    return spark.read.format(by).load(path)
+
+
+def test_s3a_has_the_settings_of_the_session(spark: SparkSession, tmp_path: Path) -> None:
+    put({"v": [1, 2, 3]}, tmp_path / "a.orc")
+    signed: list[str] = []
+    with Bucket() as bucket:
+        bucket.objects["t/a.orc"] = (tmp_path / "a.orc").read_bytes()
+
+        def note(request: Handler) -> bool:
+            signed.append(request.headers.get("Authorization", ""))
+            return False
+
+        bucket.answer = note
+        threading.Thread(target=bucket.serve_forever, daemon=True).start()
+        own = {
+            "access.key": "SPARKSKEY",
+            "secret.key": "secret",
+            "endpoint": f"127.0.0.1:{bucket.server_port}",
+            "endpoint.region": "here",
+            "connection.ssl.enabled": "false",
+        }
+        whole = {f"fs.s3a.bucket.data.{name}": value for name, value in own.items()}
+        provider = "fs.s3a.aws.credentials.provider"
+        reader = spark.read.format("coldframe").option("storage_options.timeout", "20")
+        with settings(spark, {"fs.s3a.access.key": "OTHER", **whole}):
+            assert reader.load("s3a://data/t").count() == 3
+            assert signed
+            assert all("SPARKSKEY" in each and "/here/s3/" in each for each in signed)
+            with pytest.raises(Exception, match="different settings"):
+                reader.load(["s3a://data/t", "s3a://elsewhere/t"])
+            signed.clear()
+            with settings(spark, {provider: "org.apache.hadoop.fs.s3a.AnonymousAWSCredentialsProvider"}):
+                assert reader.load("s3a://data/t").count() == 3
+            assert set(signed) == {""}
+            unknown = settings(spark, {provider: "org.example.Ours"})
+            refused = pytest.raises(
+                Exception, match=r"UnsupportedError.*credentials\.provider = org\.example"
+            )
+            with unknown, refused:
+                reader.load("s3a://data/t")
+        bucket.shutdown()
