@@ -38,11 +38,11 @@ def put(rows: dict[str, Any], path: Path) -> None:
 
 def both(read: Callable[[str], DataFrame], *columns: str) -> list[str]:
     """The rows of both readers, which must be the same."""
-    found = [
+    answers = [
         sorted(map(repr, map(tuple, read(by).selectExpr(*columns).collect()))) for by in ("orc", "coldframe")
     ]
-    assert found[0] == found[1]
-    return found[1]
+    assert answers[0] == answers[1]
+    return answers[1]
 
 
 @contextmanager

@@ -51,7 +51,7 @@ pub(crate) fn name(field: &Field) -> Option<&str> {
     kind(name).filter(|(_, kind)| kind == field.data_type()).map(|_| name.as_str())
 }
 
-/// Whether the field's type in Spark is told by a note.
+/// Whether a note gives the field's type in Spark.
 pub(crate) fn has(field: &Field) -> bool {
     name(field).is_some()
 }

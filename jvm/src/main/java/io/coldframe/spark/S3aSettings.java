@@ -208,18 +208,18 @@ final class S3aSettings {
   /** Adds the session's keys, with the token if it is needed; false if the session has none. */
   private boolean addKeys(String token) {
     List<String> names = token == null ? Arrays.asList("access.key", "secret.key") : Arrays.asList("access.key", "secret.key", token);
-    Map<String, String> found = new TreeMap<>();
+    Map<String, String> secrets = new TreeMap<>();
     for (String name : names) {
       String secret = secret(name);
       if (secret == null) {
         return false;
       }
-      found.put(name, secret);
+      secrets.put(name, secret);
     }
-    settings.put("access_key_id", found.get("access.key"));
-    settings.put("secret_access_key", found.get("secret.key"));
+    settings.put("access_key_id", secrets.get("access.key"));
+    settings.put("secret_access_key", secrets.get("secret.key"));
     if (token != null) {
-      settings.put("session_token", found.get(token));
+      settings.put("session_token", secrets.get(token));
     }
     return true;
   }
