@@ -89,8 +89,8 @@ def _add_conversion(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--adopt",
         action="store_true",
-        help="with --to iceberg: the tables' files stay where they are, and only files that Iceberg's readers "
-        "would get wrong are converted",
+        help="with --to iceberg: files stay where they are, and only files that Iceberg's readers would get "
+        "wrong are converted",
     )
     parser.add_argument(
         "--schema", metavar="TABLES.TOML", help="schemas of the tables (default: SRC/tables.toml, if any)"

@@ -54,8 +54,8 @@ def adopt(
     destination = Destination(goal)
     if not destination.is_empty():
         raise unsupported(
-            f"a second adoption into {destination.root}: choose a new or empty directory. A second run, which "
-            "would add what is new, is not made yet"
+            f"a second adoption into {destination.root}, which would add what is new: so far, only into an "
+            "empty directory"
         )
     found = find_source(source, options, tables)
     adoption = Adoption(source, destination.root, "iceberg", "raise", [], is_plan=plan)

@@ -117,5 +117,7 @@ def _is_proleptic(footer: pq.FileMetaData) -> bool:
         return True
     version = about.get(b"org.apache.spark.version", b"").split(b".")[0]
     if version.isdigit() and int(version) >= 3:
-        return b"org.apache.spark.legacyDateTime" not in about and b"org.apache.spark.legacyINT96" not in about
+        return (
+            b"org.apache.spark.legacyDateTime" not in about and b"org.apache.spark.legacyINT96" not in about
+        )
     return str(footer.created_by or "").startswith("parquet-cpp")

@@ -1,4 +1,4 @@
-"""The rows of a Parquet file as Hive gives them: columns by name, whatever their case, in the table's types."""
+"""The rows of a Parquet file as Hive gives them: columns by name, in any case, in the table's types."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ from coldframe.pipeline.adopt.layouts import parts_of
 _ROWS = 64 * 1024
 
 
-def parquet_rows(
-    path: str, columns: pa.Schema, keys: Mapping[str, pa.Scalar]
-) -> Iterator[pa.RecordBatch]:
+def parquet_rows(path: str, columns: pa.Schema, keys: Mapping[str, pa.Scalar]) -> Iterator[pa.RecordBatch]:
     """The rows of a file, and the values of its partition; SchemaError if a value does not fit its column."""
     schema = pa.schema([*columns, *(pa.field(name, value.type) for name, value in keys.items())])
     with pq.ParquetFile(path, coerce_int96_timestamp_unit="us") as file:
@@ -56,8 +54,8 @@ def _as(values: pa.Array, kind: pa.DataType, where: str) -> pa.Array:
         raise SchemaError(f"{where} is {values.type}, and {kind} in the table")
     if t.is_timestamp(kind) and t.is_timestamp(values.type) and kind.tz != values.type.tz:
         raise SchemaError(
-            f"{where} has instants ({values.type}), and the table local times ({kind}): the zone between them "
-            "is not known"
+            f"{where} has instants ({values.type}), and the table local times ({kind}): the zone between "
+            "them is not known"
         )
     try:
         return values.cast(kind)

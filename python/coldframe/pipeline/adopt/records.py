@@ -1,4 +1,4 @@
-"""What travels through an adoption: the columns of a file, a file, its verdict, and the outcome of a table."""
+"""What travels through an adoption: a file, its columns, the verdict on it, and a table's outcome."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 from coldframe.pipeline.records import Json
 from coldframe.pipeline.report.model import Report
 
-STAYS, CONVERTED = "stays", "converted"
+STAYS, CONVERTED = "in place", "converted"
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Verdict:
 
     @property
     def word(self) -> str:
-        """`stays` or `converted`."""
+        """`in place` or `converted`."""
         return CONVERTED if self.reason else STAYS
 
     def to_json(self) -> Json:

@@ -91,7 +91,7 @@ def _other_types(facts: Facts) -> bool:
 
 
 def is_promoted(file: pa.DataType, table: pa.DataType) -> bool:
-    """Whether Iceberg reads a file's type as a table's: the same one, or one that the specification widens."""
+    """Whether Iceberg reads a file's type as a table's: the same, or one that the specification widens."""
     t = pa.types
     if t.is_struct(file) and t.is_struct(table):
         wanted = {part.name.lower(): part.type for part in parts_of(table)}
@@ -131,7 +131,7 @@ def _is_bytes(kind: pa.DataType) -> bool:
 
 
 def _padded(facts: Facts) -> bool:
-    """char is padded in the index, and Iceberg's filters are not."""
+    """Values of char are padded in the index, and Iceberg's filters are not."""
     if facts.values.short:
         return True
     nested = (kind for kind in facts.table.types.values() if _CHAR.search(kind) and "<" in kind)
@@ -203,7 +203,7 @@ RULES = (
     ),
     Rule(
         "char",
-        "values of a char column are shorter than its type: a filter of Spark with Iceberg would not find them",
+        "values of a char column are shorter than its type, and Spark with Iceberg does not find them",
         _padded,
     ),
     Rule(
@@ -254,7 +254,7 @@ def assumed(facts: Facts) -> str | None:
     """What a file that stays leaves open, for the report."""
     if facts.is_parquet and _has_int96(facts):
         return (
-            "timestamps of type INT96 are taken as they are stored: as UTC. If the writer was Hive in another "
-            "zone, Hive shows other times"
+            "timestamps of type INT96 are taken as they are stored: as UTC. If the writer was Hive in "
+            "another zone, Hive shows other times"
         )
     return None

@@ -202,7 +202,7 @@ class _Defined:
         return _row(pa.record_batch(typed))
 
     def _look_for_strays(self, locations: Locations, files: Sequence[FoundFile]) -> None:
-        """Notes files in the table's directory that lie in none of its partitions: Hive does not read them."""
+        """Notes files in the table's directory that lie in no partition: Hive does not read them."""
         place = self.definition.location
         if not self.definition.has_partitions or not place or is_remote(locations.readable(place)):
             return
@@ -303,5 +303,3 @@ def _in_folder(table: Table) -> FoundTable:
         raise unsupported("adopting with a layout in tables.toml: its files stay as they are divided")
     plain = re.sub(r"\W", "_", table.name)
     return FoundTable(table.name, (NAMESPACE, plain), table.path, columns, keys, files)
-
-

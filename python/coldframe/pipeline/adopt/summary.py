@@ -35,13 +35,17 @@ def _lines(table: TableOutcome, *, is_plan: bool) -> Iterator[str]:
         yield f"{table.name}: REFUSED: {table.refused}"
     else:
         figures = [
-            f"{table.count(word):,} files ({size_text(table.bytes_of(word))}) {word}"
+            f"{_files(table.count(word))} ({size_text(table.bytes_of(word))}) {word}"
             for word in (STAYS, CONVERTED)
             if table.count(word)
         ]
         proof = "" if is_plan else ", verified" if table.verified else ", NOT VERIFIED"
         yield f"{table.name}: {', '.join(figures) or 'no files'}; {table.rows:,} rows{proof}"
         for reason, count in table.reasons.most_common():
-            yield f"  converted, {count:,} files: {reason}"
+            yield f"  converted, {_files(count)}: {reason}"
     for note in table.notes:
         yield f"  {note}"
+
+
+def _files(count: int) -> str:
+    return "1 file" if count == 1 else f"{count:,} files"

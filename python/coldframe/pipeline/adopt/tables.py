@@ -205,7 +205,7 @@ class NewTable:
             for batch in _read(transaction.table_metadata, io, [FileScanTask(entry)]):
                 seen.add(in_types_of(self.columns.shown, batch))
         except Exception as error:
-            # PyIceberg and pyarrow raise many kinds of errors; each of them means that it cannot read the file.
+            # PyIceberg and pyarrow raise many kinds of errors; each means that it cannot read the file.
             return f"{UNREAD}: {type(error).__name__}: {error}".partition("\n")[0]
         return UNPROVED if one.values.print.differences(seen) else ""
 
