@@ -27,6 +27,7 @@ from coldframe.pipeline.file_access import canonical_root, root_of
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.sink.destination import HOME, Destination
 from coldframe.pipeline.sink.iceberg_catalog import open_catalog
+from coldframe.pipeline.sink.targets import find_target
 from coldframe.sources import is_remote
 
 __all__ = ["Adoption", "adopt"]
@@ -48,6 +49,7 @@ def adopt(
     """Makes Iceberg tables over the files of a source. `plan`: only decodes the files, and writes nothing."""
     started = time.time()
     _check_options(options)
+    find_target("iceberg")  # raises without PyIceberg
     source, goal = os.fsdecode(src), root_of(dst)
     if is_remote(goal):
         raise unsupported(f"adopting into {goal}: so far, only into a directory of a local or mounted disk")

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from coldframe.arguments import default_threads
 from coldframe.errors import SchemaError, unsupported
-from coldframe.pipeline.adopt.layouts import layout_of
+from coldframe.pipeline.adopt.layouts import layout_of, parts_of
 from coldframe.pipeline.adopt.measures import Measured
 from coldframe.pipeline.adopt.records import FileLayout, FoundFile, FoundTable, Verdict
 from coldframe.pipeline.adopt.rules import FOREIGN, SHARED, WHOLE, Facts, assumed, reason_of, why_never
@@ -58,12 +58,19 @@ def columns_of_table(table: FoundTable) -> Columns:
         raise SchemaError(f"two of its columns are called {twice[0]}")
     if reserved := sorted(_RESERVED.intersection(names)):
         raise unsupported(f"adopting a table with a column {reserved[0]}: Spark keeps this name for itself")
+    for column in table.columns:
+        if _has_union(column.type):
+            raise unsupported(f"adopting column {column.name}, a union: Iceberg has no such type")
     plain = plain_schema(pa.schema([*table.columns, *table.keys]))
     try:
         schema = assign_fresh_schema_ids(_pyarrow_to_schema_without_ids(plain))
     except (UnsupportedPyArrowTypeException, TypeError, ValueError) as error:
         raise unsupported(f"adopting its columns: Iceberg has no such type: {error}") from error
     return Columns(schema, plain_schema(to_arrow(schema, include_field_ids=False)))
+
+
+def _has_union(kind: pa.DataType) -> bool:
+    return pa.types.is_union(kind) or any(_has_union(part.type) for part in parts_of(kind))
 
 
 def examine(table: FoundTable, columns: Columns) -> list[Examined]:

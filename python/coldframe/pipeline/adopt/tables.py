@@ -81,9 +81,11 @@ class NewTable:
             self._keep_ids(transaction, mapping.last)
         if not any(not one.verdict.reason for one in self.files):
             transaction.remove_properties("gc.enabled", PROPERTY)
-        with transaction.update_snapshot(snapshot_properties={_ADOPTED: "true"}).fast_append() as snapshot:
-            for entry in entries:
-                snapshot.append_data_file(entry)
+        if entries:
+            marked = {_ADOPTED: "true"}
+            with transaction.update_snapshot(snapshot_properties=marked).fast_append() as snapshot:
+                for entry in entries:
+                    snapshot.append_data_file(entry)
         self._check_sources()
         transaction.commit_transaction()
         try:
@@ -266,6 +268,6 @@ def _read(metadata: Any, io: Any, tasks: Iterable[Any]) -> Iterator[pa.RecordBat
 
 def _internal(value: pa.Scalar) -> Any:
     """A partition value as a manifest has it."""
-    return as_numbers(pa.array([value.as_py()], value.type) if value.is_valid else pa.nulls(1, value.type))[
-        0
-    ].as_py()
+    if not value.is_valid:
+        return None
+    return as_numbers(pa.repeat(value, 1))[0].as_py()
