@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING
 
 from coldframe._coldframe import NotFoundError, UnsupportedError
 from coldframe.hive.addresses import is_metastore
+from coldframe.pipeline.adopt import REPORT as ADOPTIONS
 from coldframe.pipeline.adopt import adopt as run_adoption
 from coldframe.pipeline.file_access import StorageOptions, root_of
 from coldframe.pipeline.options import Options
@@ -369,6 +370,11 @@ def audit(
     if not destination.has(HOME):
         raise NotFoundError(f"{destination.root}: no migration has been here")
     state, last = read_state(destination)
+    if not last and destination.stat(ADOPTIONS) is not None:
+        raise UnsupportedError(
+            f"{destination.root}: an audit of adopted tables is not supported: {ADOPTIONS} has the size, "
+            "time and digest of each file that stays"
+        )
     result = Audit(destination.root, deep=deep)
     result.check_state(state, has_journal=last > 0)
     result.check_last_run(destination)

@@ -30,7 +30,7 @@ from coldframe.pipeline.sink.iceberg_catalog import open_catalog
 from coldframe.pipeline.sink.targets import find_target
 from coldframe.sources import is_remote
 
-__all__ = ["Adoption", "adopt"]
+__all__ = ["REPORT", "Adoption", "adopt"]
 
 _log = logging.getLogger(__name__)
 REPORT = f"{HOME}/adoption.json"

@@ -11,7 +11,7 @@ import pytest
 
 from coldframe.cli import main
 from coldframe.errors import ColdframeError, SchemaError, UnsupportedError
-from coldframe.pipeline import InProcess, migrate
+from coldframe.pipeline import InProcess, audit, dry_run, migrate
 from coldframe.pipeline.adopt import adopt
 from coldframe.pipeline.adopt.rules import RULES, is_promoted
 from coldframe.pipeline.adopt.tables import NewTable
@@ -275,6 +275,10 @@ def test_what_is_not_made_is_refused_in_words(estate, tmp_path):
     adopt(estate.source, estate.target, OPTIONS)
     with pytest.raises(UnsupportedError, match="a second adoption"):
         adopt(estate.source, estate.target, OPTIONS)
+    with pytest.raises(UnsupportedError, match="an audit of adopted tables"):
+        audit(estate.target)
+    with pytest.raises(ValueError, match="previews it"):
+        dry_run(estate.source, tmp_path / "other", OPTIONS)
 
 
 def test_a_dry_run_prints_bytes_and_reasons_and_writes_nothing(estate, capsys):
