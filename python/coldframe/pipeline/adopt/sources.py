@@ -157,7 +157,7 @@ class _Defined:
         format = definition.format_of(partition.storage)
         if format in READ:
             yield from self._read_by_us(dataset, partition, location, keys)
-        elif format.endswith(_OF_PARQUET) and not definition.is_transactional:
+        elif format in (PARQUET, _OF_PARQUET) and not definition.is_transactional:
             for path in _walked(location):
                 folder = self._folder(partition, os.path.relpath(path, location))
                 values = self._values(folder, keys)

@@ -203,6 +203,28 @@ def test_parquet_stays_with_names_in_another_case_and_typed_partitions(estate):
     assert task.file.file_path.startswith(f"file://{estate.root}")
 
 
+def test_files_without_rows_and_tables_without_files(estate):
+    nothing = pa.table({"id": ids()})
+    estate.table("t", "id bigint", {"a": pa.table({"id": ids(1)}), "b": nothing})
+    (estate.root / "none").mkdir()
+    estate.table("none", "id bigint", {})
+    estate.table("small", "id bigint", {"a": pa.table({"_col0": ids()})})
+    adoption = adopt(estate.source, estate.target, OPTIONS)
+    assert [table.refused for table in adoption.adopted] == ["", "", ""]
+    assert adoption.verified
+    assert estate.loaded("t").scan().to_arrow().num_rows == 1
+    for name in ("none", "small"):
+        table = estate.loaded(name)
+        assert table.scan().to_arrow().num_rows == 0
+        assert "gc.enabled" not in table.properties
+
+
+def test_parquet_of_a_spark_table_is_parquet(estate):
+    estate.table("t", "id bigint", {"a.parquet": pa.table({"id": ids(1)})})
+    estate.statements = [line.replace("STORED AS", "USING") for line in estate.statements]
+    assert adopt(estate.source, estate.target, OPTIONS).adopted[0].count("in place") == 1
+
+
 def test_parquet_with_ids_of_another_table_is_converted(estate):
     field = pa.field("id", pa.int64(), metadata={"PARQUET:field_id": "7"})
     estate.table("t", "id bigint", {"a.parquet": pa.table([ids(1)], pa.schema([field]))})
