@@ -59,16 +59,16 @@ def adopt(
             f"a second adoption into {destination.root}, which would add what is new: so far, only into an "
             "empty directory"
         )
-    found = find_source(source, options, tables)
+    listing = find_source(source, options, tables)
     adoption = Adoption(source, destination.root, "iceberg", "raise", [], is_plan=plan)
     adoption.left_out_tables = [
-        (finding.table, finding.text) for finding in found.left_out if finding.is_wrong
+        (finding.table, finding.text) for finding in listing.left_out if finding.is_wrong
     ]
-    for table in found.tables:
+    for table in listing.tables:
         _check_apart(table, destination.root)
-    for table in found.tables:
+    for table in listing.tables:
         outcome = _outcome(table, destination, options, plan=plan)
-        outcome.notes += found.notes.get(table.name, [])
+        outcome.notes += listing.notes.get(table.name, [])
         adoption.adopted.append(outcome)
     adoption.started, adoption.seconds = started, round(time.time() - started, 3)
     if not plan:
@@ -83,8 +83,8 @@ def _outcome(table: FoundTable, destination: Destination, options: Options, *, p
     try:
         columns = columns_of_table(table)
         files = examine(table, columns)
-        outcome.verdicts = [one.verdict for one in files]
-        outcome.notes = sorted({one.assumed for one in files if one.assumed is not None})
+        outcome.verdicts = [item.verdict for item in files]
+        outcome.notes = sorted({item.assumed for item in files if item.assumed is not None})
         if not plan:
             os.makedirs(destination.path(HOME), exist_ok=True)
             made = NewTable(table, columns, files, destination, options.compression)

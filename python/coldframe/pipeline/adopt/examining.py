@@ -83,10 +83,10 @@ def examine(table: FoundTable, columns: Columns) -> list[Examined]:
 def _once(examined: Sequence[Examined]) -> Sequence[Examined]:
     """A file in two partitions stays in the first."""
     seen: set[str] = set()
-    for one in examined:
-        if one.file.path in seen and not one.verdict.reason:
-            one.verdict.reason = SHARED
-        seen.add(one.file.path)
+    for item in examined:
+        if item.file.path in seen and not item.verdict.reason:
+            item.verdict.reason = SHARED
+        seen.add(item.file.path)
     return examined
 
 

@@ -104,7 +104,7 @@ def is_promoted(file: pa.DataType, table: pa.DataType) -> bool:
         if not (t.is_map(file) and t.is_map(table)) and not (_is_list(file) and _is_list(table)):
             return False
         pairs = zip(parts_of(file), parts_of(table), strict=True)
-        return all(is_promoted(one.type, other.type) for one, other in pairs)
+        return all(is_promoted(item.type, other.type) for item, other in pairs)
     if t.is_decimal(file) and t.is_decimal(table):
         return bool(file.scale == table.scale and file.precision <= table.precision)
     if t.is_timestamp(file) and t.is_timestamp(table):

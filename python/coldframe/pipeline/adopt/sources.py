@@ -68,7 +68,7 @@ def find_source(source: str, options: Options, tables: Tables = None) -> FoundSo
 
 def _defined(source: str, options: Options) -> FoundSource:
     selected = Selected.of(source)
-    found = FoundSource()
+    listing = FoundSource()
     matched: set[str] = set()
     with connect(selected.uris) as metastore:
         for definition in definitions(metastore, selected):
@@ -79,16 +79,16 @@ def _defined(source: str, options: Options) -> FoundSource:
             if reason is None and isinstance(definition, Definition):
                 notes: list[str] = []
                 try:
-                    found.tables.append(_Defined(selected.uris, definition, options, notes).table())
+                    listing.tables.append(_Defined(selected.uris, definition, options, notes).table())
                 except (ColdframeError, OSError) as error:
                     reason = str(error)
-                found.notes[name] = notes
+                listing.notes[name] = notes
             if reason is not None:
-                found.left_out.append(Finding("left out", name, reason, is_wrong=not is_view))
+                listing.left_out.append(Finding("left out", name, reason, is_wrong=not is_view))
     for pattern in options.tables:
         if pattern not in matched:
-            found.left_out.append(Finding("nothing", pattern, "no table of the metastore matches"))
-    return found
+            listing.left_out.append(Finding("nothing", pattern, "no table of the metastore matches"))
+    return listing
 
 
 def _is_meant(name: str, patterns: Sequence[str], matched: set[str]) -> bool:
@@ -174,7 +174,7 @@ class _Defined:
         definition = self.definition
         arguments = dataset._arguments_now()
         raw = RawDataset.of_hive(arguments.raw, definition, [partition], [location])
-        paths = [path for path, _, _ in raw.found()]
+        paths = [path for path, _, _ in raw.listing()]
         if definition.is_transactional:
             size = sum(os.path.getsize(path) for path in _walked(location))
             values = self._values(self._folder(partition, ""), keys)
@@ -253,17 +253,17 @@ def _row(batch: pa.RecordBatch) -> dict[str, pa.Scalar]:
 def _folders(source: str, options: Options, tables: Tables) -> FoundSource:
     if is_remote(source):
         raise unsupported(f"adopting files at {source}: so far, only files of local or mounted disks")
-    inventory, found_tables = look(os.path.abspath(source), tables, options)
-    found = FoundSource()
-    for table in found_tables:
+    inventory, tables_there = look(os.path.abspath(source), tables, options)
+    listing = FoundSource()
+    for table in tables_there:
         try:
-            found.tables.append(_in_folder(table))
+            listing.tables.append(_in_folder(table))
         except (ColdframeError, OSError) as error:
-            found.left_out.append(Finding("left out", table.name, str(error)))
+            listing.left_out.append(Finding("left out", table.name, str(error)))
     for place in inventory.unread:
-        found.left_out.append(Finding("left out", place.relative, place.reason))
+        listing.left_out.append(Finding("left out", place.relative, place.reason))
     if inventory.stray:
-        found.left_out.append(
+        listing.left_out.append(
             Finding(
                 "left out",
                 inventory.stray[0],
@@ -271,7 +271,7 @@ def _folders(source: str, options: Options, tables: Tables) -> FoundSource:
                 "give a metastore, a dump of one, or CREATE TABLE statements as the source",
             )
         )
-    return found
+    return listing
 
 
 def _in_folder(table: Table) -> FoundTable:
@@ -283,8 +283,8 @@ def _in_folder(table: Table) -> FoundTable:
     arguments = OpenArguments(None, None, True, None, {**options, **table.options})
     listed = list(table.files)
     types = pa.schema(table.partition_fields) if table.keys else None
-    found = [(file.path, list(file.keys), None) for file in listed]
-    raw = RawDataset(arguments.raw, found, types=types)
+    listing = [(file.path, list(file.keys), None) for file in listed]
+    raw = RawDataset(arguments.raw, listing, types=types)
     schema = pa.schema(raw)
     keys = pa.schema([schema.field(name) for name in raw.partition_columns()])
     columns = pa.schema([column for column in schema if column.name not in keys.names])

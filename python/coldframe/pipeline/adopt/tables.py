@@ -63,9 +63,9 @@ class NewTable:
 
     def _make(self, catalog: Any) -> Json:
         mapping = Mapping(self.columns.schema, self.table.keys.names)
-        for one in self.files:
-            if not one.verdict.reason and one.layout is not None:
-                mapping.add(one.layout.fields)
+        for item in self.files:
+            if not item.verdict.reason and item.layout is not None:
+                mapping.add(item.layout.fields)
         identifier = self.table.identifier
         catalog.create_namespace_if_not_exists(identifier[:-1])
         transaction = catalog.create_table_transaction(
@@ -76,10 +76,10 @@ class NewTable:
             properties=self._properties(mapping),
         )
         io = transaction._table.io
-        entries = [entry for one in self.files if (entry := self._entry_of(transaction, io, one))]
+        entries = [entry for item in self.files if (entry := self._entry_of(transaction, io, item))]
         if mapping.last > self.columns.schema.highest_field_id:
             self._keep_ids(transaction, mapping.last)
-        if not any(not one.verdict.reason for one in self.files):
+        if not any(not item.verdict.reason for item in self.files):
             transaction.remove_properties("gc.enabled", PROPERTY)
         if entries:
             marked = {_ADOPTED: "true"}
@@ -108,7 +108,7 @@ class NewTable:
         )
 
     def _properties(self, mapping: Mapping) -> dict[str, str]:
-        formats = Counter(one.file.format for one in self.files if not one.verdict.reason)
+        formats = Counter(item.file.format for item in self.files if not item.verdict.reason)
         most = formats.most_common(1)[0][0] if formats else PARQUET
         properties = {
             "format-version": "2",
@@ -122,49 +122,53 @@ class NewTable:
             properties["comment"] = self.table.comment
         return properties
 
-    def _entry_of(self, transaction: Any, io: Any, one: Examined) -> Any:
+    def _entry_of(self, transaction: Any, io: Any, item: Examined) -> Any:
         """The entry of a file that stays or of its new file; None if the new file would have no rows."""
-        verdict = one.verdict
-        if not verdict.reason and one.layout is not None:
-            names = self._names_in(one)
-            entry = self._entry(transaction, one, f"file://{one.file.path}", one.layout.splits, names)
-            verdict.reason = self._unlike(transaction, io, entry, one)
+        verdict = item.verdict
+        if not verdict.reason and item.layout is not None:
+            names = self._names_in(item)
+            entry = self._entry(transaction, item, f"file://{item.file.path}", item.layout.splits, names)
+            verdict.reason = self._unlike(transaction, io, entry, item)
             if not verdict.reason:
                 return entry
             verdict.digest = ""
         if not verdict.rows:
             return None
-        path = self._convert(one)
+        path = self._convert(item)
         verdict.written = os.path.getsize(path)
         entry = self._entry(
-            transaction, one, f"file://{path}", layout_of(path, PARQUET).splits, set(self.table.columns.names)
+            transaction,
+            item,
+            f"file://{path}",
+            layout_of(path, PARQUET).splits,
+            set(self.table.columns.names),
         )
-        if unlike := self._unlike(transaction, io, entry, one):
-            raise ColdframeError(f"{one.file.path}, converted to {path}: {unlike}")
+        if unlike := self._unlike(transaction, io, entry, item):
+            raise ColdframeError(f"{item.file.path}, converted to {path}: {unlike}")
         return entry
 
-    def _names_in(self, one: Examined) -> set[str]:
+    def _names_in(self, item: Examined) -> set[str]:
         """The table's columns that a file has."""
-        there = set() if one.layout is None else {field.name.lower() for field in one.layout.fields}
+        there = set() if item.layout is None else {field.name.lower() for field in item.layout.fields}
         return {name for name in self.table.columns.names if name.lower() in there}
 
     def _entry(
-        self, transaction: Any, one: Examined, location: str, splits: Sequence[int], names: set[str]
+        self, transaction: Any, item: Examined, location: str, splits: Sequence[int], names: set[str]
     ) -> Any:
         from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
         from pyiceberg.typedef import Record
 
         metadata = transaction.table_metadata
-        statistics = one.values.statistics(metadata.schema(), metadata.properties, names)
-        stays = not one.verdict.reason
-        partition = Record(*(_internal(one.file.keys[name]) for name in self.table.keys.names))
+        statistics = item.values.statistics(metadata.schema(), metadata.properties, names)
+        stays = not item.verdict.reason
+        partition = Record(*(_internal(item.file.keys[name]) for name in self.table.keys.names))
         entry = DataFile.from_args(
             content=DataFileContent.DATA,
             file_path=location,
-            file_format=FileFormat((one.file.format if stays else PARQUET).upper()),
+            file_format=FileFormat((item.file.format if stays else PARQUET).upper()),
             partition=partition,
-            record_count=one.values.rows,
-            file_size_in_bytes=one.file.bytes if stays else one.verdict.written,
+            record_count=item.values.rows,
+            file_size_in_bytes=item.file.bytes if stays else item.verdict.written,
             column_sizes={},
             value_counts=statistics.values,
             null_value_counts=statistics.nulls,
@@ -179,7 +183,7 @@ class NewTable:
         entry.spec_id = metadata.spec().spec_id
         return entry
 
-    def _convert(self, one: Examined) -> str:
+    def _convert(self, item: Examined) -> str:
         """Writes the rows of a file into a new one."""
         from pyiceberg.io.pyarrow import schema_to_pyarrow
         from pyiceberg.schema import Schema
@@ -192,13 +196,13 @@ class NewTable:
         with open(path, "xb") as file:
             self.written.append(path)
             with pq.ParquetWriter(file, own, compression=self.codec) as writer:
-                for batch in one.file.rows():
+                for batch in item.file.rows():
                     writer.write_batch(in_types_of(own, batch))
             file.flush()
             os.fsync(file.fileno())
         return path
 
-    def _unlike(self, transaction: Any, io: Any, entry: Any, one: Examined) -> str:
+    def _unlike(self, transaction: Any, io: Any, entry: Any, item: Examined) -> str:
         """Why the proof of a file fails; empty if PyIceberg reads from it the rows that were decoded."""
         from pyiceberg.table import FileScanTask
 
@@ -209,7 +213,7 @@ class NewTable:
         except Exception as error:
             # PyIceberg and pyarrow raise many kinds of errors; each means that it cannot read the file.
             return f"{UNREAD}: {type(error).__name__}: {error}".partition("\n")[0]
-        return UNPROVED if one.values.print.differences(seen) else ""
+        return UNPROVED if item.values.print.differences(seen) else ""
 
     def _keep_ids(self, transaction: Any, last: int) -> None:
         """Raises the table's last id, by a schema with one more column that is replaced at once."""
@@ -232,9 +236,9 @@ class NewTable:
         )
 
     def _check_sources(self) -> None:
-        for one in self.files:
-            if one.verdict.identity and identity_of(one.file.path) != one.verdict.identity:
-                raise ColdframeError(f"{one.file.path}: it was changed while it was adopted")
+        for item in self.files:
+            if item.verdict.identity and identity_of(item.file.path) != item.verdict.identity:
+                raise ColdframeError(f"{item.file.path}: it was changed while it was adopted")
 
     def _check(self, current: Any, entries: Sequence[Any]) -> Json:
         """Reads the finished table as PyIceberg's users do."""
@@ -245,8 +249,8 @@ class NewTable:
         if listed != wanted:
             raise ColdframeError("the finished table lists other files than were adopted")
         expected = RawFingerprint(self.columns.shown, rows_only=True)
-        for one in self.files:
-            expected.join(one.values.print)
+        for item in self.files:
+            expected.join(item.values.print)
         seen = RawFingerprint(self.columns.shown, rows_only=True)
         for batch in _read(current.metadata, current.io, tasks):
             seen.add(in_types_of(self.columns.shown, batch))
