@@ -174,7 +174,7 @@ class _Defined:
         definition = self.definition
         arguments = dataset._arguments_now()
         raw = RawDataset.of_hive(arguments.raw, definition, [partition], [location])
-        paths = [path for path, _, _ in raw.listing()]
+        paths = [path for path, _, _ in raw.found()]
         if definition.is_transactional:
             size = sum(os.path.getsize(path) for path in _walked(location))
             values = self._values(self._folder(partition, ""), keys)
