@@ -70,13 +70,21 @@ class Measured:
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Measures rows of the table."""
-        batch = in_types_of(self.schema, batch)
+        batch = in_types_of(self.schema, self.without_padding(batch))
         self.print.add(batch)
         for name, values in zip(batch.schema.names, batch.columns, strict=True):
             if not pa.types.is_nested(values.type):
                 self._measure(name, values)
             for leaf in self._leaves(name, values):
                 self._look(name, leaf)
+
+    def without_padding(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Rows without the blanks to which Hive pads char, and which it ignores in comparisons."""
+        for name in self._lengths:
+            at = batch.schema.get_field_index(name)
+            values = pc.utf8_rtrim(batch.column(at), characters=" ")
+            batch = batch.set_column(at, batch.schema.field(at), values)
+        return batch
 
     def _measure(self, name: str, values: pa.Array) -> None:
         column = self.columns[name]
@@ -91,7 +99,7 @@ class Measured:
             column.high = ends["max"] if column.high is None else max(column.high, ends["max"])
         length = self._lengths.get(name)
         if length is not None:
-            lengths = pc.utf8_length(pc.utf8_rtrim(values, characters=" "))
+            lengths = pc.utf8_length(values)
             if (pc.min(lengths).as_py() or 0) < length and values.null_count < len(values):
                 self.short.add(name)
 

@@ -197,7 +197,7 @@ class NewTable:
             self.written.append(path)
             with pq.ParquetWriter(file, own, compression=self.codec) as writer:
                 for batch in item.file.rows():
-                    writer.write_batch(in_types_of(own, batch))
+                    writer.write_batch(in_types_of(own, item.values.without_padding(batch)))
             file.flush()
             os.fsync(file.fileno())
         return path

@@ -171,6 +171,7 @@ def test_files_that_no_metadata_can_make_right_are_converted_beside_the_others(e
     assert rows[3]["t"].microsecond == 500_000
     assert rows[5]["d"].year == 1422
     assert table.scan(row_filter="v = 'b'").to_arrow()["id"].to_pylist() == [2]
+    assert table.scan(row_filter="c = 'ab'").to_arrow()["id"].to_pylist() == [4]
     paths = [task.file.file_path for task in table.scan().plan_files()]
     assert sum(path.startswith(f"file://{estate.root}") for path in paths) == 1
     assert sum(path.startswith(f"file://{estate.target}") for path in paths) == 5
