@@ -34,6 +34,7 @@ ORDER = (
     "report.model",
     "plan",
     "work",
+    "adopt",
     "report",
     "__init__",
 )

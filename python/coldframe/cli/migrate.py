@@ -86,6 +86,12 @@ def _add_conversion(parser: argparse.ArgumentParser) -> None:
         help="with --to iceberg: format of the tables' files (default: parquet)",
     )
     parser.add_argument(
+        "--adopt",
+        action="store_true",
+        help="with --to iceberg: files stay where they are, and only files that Iceberg's readers would get "
+        "wrong are converted",
+    )
+    parser.add_argument(
         "--schema", metavar="TABLES.TOML", help="schemas of the tables (default: SRC/tables.toml, if any)"
     )
     parser.add_argument(
@@ -295,6 +301,8 @@ def run(arguments: argparse.Namespace) -> int:
     from coldframe.cli.stopping import ERRORS, stopped
 
     try:
+        if arguments.adopt:
+            return _adopt(arguments)
         if arguments.dry_run:
             return _preview(arguments)
         report = _migrate(arguments)
@@ -395,6 +403,7 @@ def _options(arguments: argparse.Namespace) -> Options:
         compression=arguments.codec,
         verify=not arguments.no_verify,
         fresh=arguments.fresh,
+        adopt=arguments.adopt,
         metastore=arguments.metastore,
         tables=tuple(arguments.tables),
         locations=pairs(arguments.location, "--location"),
@@ -408,6 +417,32 @@ def _options(arguments: argparse.Namespace) -> Options:
         source_storage_options=storage_of("source"),
         target_storage_options=storage_of("target"),
     )
+
+
+def _adopt(arguments: argparse.Namespace) -> int:
+    """Runs or, with `--dry-run`, plans an adoption, and prints its outcome."""
+    try:
+        from coldframe.pipeline.adopt import adopt
+        from coldframe.pipeline.adopt.summary import adoption_text
+    except ImportError as missing:
+        from coldframe.errors import install_hint, unsupported
+
+        raise unsupported(f"adopting without {missing.name}; {install_hint('iceberg')}") from missing
+    if arguments.master is not None:
+        raise ValueError("--master: an adoption works in this process; leave it out")
+    with step(_log, logging.INFO, "adopting %s in %s", arguments.src, arguments.dst):
+        adoption = adopt(
+            arguments.src,
+            arguments.dst,
+            _options(arguments),
+            tables=arguments.schema,
+            plan=arguments.dry_run,
+        )
+    if arguments.json:
+        print(json.dumps(adoption.to_json(), indent=1, default=str))
+    else:
+        print(adoption_text(adoption))
+    return adoption.exit_code
 
 
 def _preview(arguments: argparse.Namespace) -> int:

@@ -11,6 +11,7 @@ A file of the source goes through these packages, from top to bottom:
     plan/      the work to do: comparison with the state, columns, splits, groups
     work/      tasks that convert and verify in any process; commits of their outcomes
     state/     what is kept between runs: the journal; lists that are too long for memory
+    adopt/     in place of all this: Iceberg tables over files that stay where they are
     sink/      the target: a directory or store, Parquet and ORC files, Delta and Iceberg tables
     report/    output for people: the verdict, pages, progress, the list of what is safe to delete
 
@@ -30,6 +31,8 @@ from typing import TYPE_CHECKING
 
 from coldframe._coldframe import NotFoundError, UnsupportedError
 from coldframe.hive.addresses import is_metastore
+from coldframe.pipeline.adopt import REPORT as ADOPTIONS
+from coldframe.pipeline.adopt import adopt as run_adoption
 from coldframe.pipeline.file_access import StorageOptions, root_of
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.plan.plan_tables import plan_tables
@@ -118,6 +121,7 @@ def migrate(
     codec: str = "zstd",
     verify: bool = True,
     fresh: bool = False,
+    adopt: bool = False,
     progress: Progress | None = None,
     source_storage_options: StorageOptions = None,
     target_storage_options: StorageOptions = None,
@@ -175,7 +179,9 @@ def migrate(
             files. Small sources of a partition are merged, and large splits become several files. 0: at least
             one file for each source. codec: compression of Parquet: `"zstd"`, `"snappy"`, `"gzip"` or
             `"none"`. verify: whether everything written is read back and compared. fresh: converts again what
-            an earlier run has done. The earlier result stays until the new one is complete. progress: is
+            an earlier run has done. The earlier result stays until the new one is complete. adopt: makes
+            Iceberg tables over the files where they are, and converts only files that no metadata can make
+            right; works in this process, without `spark`: see docs/adopting.md. progress: is
             notified of each finished file. source_storage_options, target_storage_options: credentials and
             settings for the stores of `src` and `dst`, if these are URLs: see docs/stores.md. These options
             go to the tasks and nowhere else.
@@ -198,6 +204,7 @@ def migrate(
         compression=codec,
         verify=verify,
         fresh=fresh,
+        adopt=adopt,
         metastore=metastore,
         tables=tuple(only),
         locations=dict(locations or {}),
@@ -224,6 +231,8 @@ def migrate_with(
     progress: Progress | None = None,
 ) -> Report:
     """As `migrate`, with its keyword arguments as an `Options` object."""
+    if options.adopt:
+        return run_adoption(src, dst, options, tables=tables)
     started = time.time()
     target = _target_of(options)
     _check_switch(src, dst, options)
@@ -307,6 +316,8 @@ def dry_run(
     Writes nothing and starts no Spark. `progress` is notified of each opened file.
     """
     options, progress = options or Options(), progress or NoProgress()
+    if options.adopt:
+        raise ValueError("adopt: coldframe.pipeline.adopt.adopt(src, dst, options, plan=True) previews it")
     target = _target_of(options)
     survey = _survey(src, dst, tables, options)
     goal, inventory, source_tables = survey.goal, survey.inventory, survey.tables
@@ -361,6 +372,11 @@ def audit(
     if not destination.has(HOME):
         raise NotFoundError(f"{destination.root}: no migration has been here")
     state, last = read_state(destination)
+    if not last and destination.stat(ADOPTIONS) is not None:
+        raise UnsupportedError(
+            f"{destination.root}: an audit of adopted tables is not supported: {ADOPTIONS} has the size, "
+            "time and digest of each file that stays"
+        )
     result = Audit(destination.root, deep=deep)
     result.check_state(state, has_journal=last > 0)
     result.check_last_run(destination)

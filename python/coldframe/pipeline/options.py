@@ -54,6 +54,8 @@ class Options:
     to: str = "parquet"
     files: str = "parquet"
     """The format of the files of an Iceberg table: Parquet or ORC."""
+    adopt: bool = False
+    """Whether files stay where they are, below an Iceberg table over them."""
     on_error: str = "raise"
     on_vanished: str = "fail"
     most_vanished: float = 0.5
@@ -103,6 +105,8 @@ class Options:
             given = getattr(self, name)
             if given not in choices:
                 raise ValueError(f"{name} must be one of {', '.join(choices)}, not {given!r}")
+        if self.adopt and self.to != "iceberg":
+            raise ValueError(f"adopt: only Iceberg tables can have files elsewhere, not {self.to}")
         _check_names("leave_behind", (name.partition("=")[0] for name in self.leave_behind), LEAVABLE)
         _check_names("allow_loss", self.allow_loss, (*LOSSES, NOT_SHOWN))
         if self.split_bytes < 1:

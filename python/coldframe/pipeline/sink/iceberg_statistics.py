@@ -116,7 +116,7 @@ def parquet_statistics(
         except UnknownBounds:
             continue
         if ends is not None:
-            _set_bounds(statistics, column, *ends)
+            set_bounds(statistics, column, *ends)
     return statistics
 
 
@@ -142,11 +142,11 @@ def reported_statistics(
             if name in file.nans:
                 statistics.nans[column.id] = file.nans[name]
             if column.has_bounds and (ends := file.floats.get(name)) is not None:
-                _set_bounds(statistics, column, *ends)
+                set_bounds(statistics, column, *ends)
     for entry in reported:
         column = columns.get((entry["path"],))
         if column is not None and column.has_bounds:
-            _set_bounds(statistics, column, *_ends(entry, column.kind))
+            set_bounds(statistics, column, *_ends(entry, column.kind))
     return statistics
 
 
@@ -177,7 +177,7 @@ def _microseconds(seconds: str | None, rounding: str) -> int | None:
     return int((decimal.Decimal(seconds) * 1_000_000).to_integral_value(rounding=rounding))
 
 
-def _set_bounds(statistics: FileStatistics, column: Measured, low: Any, high: Any) -> None:
+def set_bounds(statistics: FileStatistics, column: Measured, low: Any, high: Any) -> None:
     """Sets the known bounds, in Iceberg's form."""
     from pyiceberg.conversions import to_bytes
 

@@ -1,0 +1,118 @@
+"""Decodes each file of a table once, whole, and gives the verdict on it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+
+from coldframe.arguments import default_threads
+from coldframe.errors import SchemaError, unsupported
+from coldframe.pipeline.adopt.layouts import layout_of, parts_of
+from coldframe.pipeline.adopt.measures import Measured
+from coldframe.pipeline.adopt.records import FileLayout, FoundFile, FoundTable, Verdict
+from coldframe.pipeline.adopt.rules import FOREIGN, SHARED, WHOLE, Facts, assumed, reason_of, why_never
+from coldframe.pipeline.scheduling import in_threads
+from coldframe.pipeline.source.identity import content_digest
+from coldframe.spark.types import plain_schema
+
+_RESERVED = frozenset({"_file", "_pos", "_deleted", "_spec_id", "_partition"})
+"""Names of columns that Spark with Iceberg keeps for itself."""
+
+
+@dataclass(frozen=True)
+class Examined:
+    """A file, and what its values are."""
+
+    file: FoundFile
+    verdict: Verdict
+    values: Measured
+    layout: FileLayout | None
+    """None for a file whose format Iceberg does not have."""
+    assumed: str | None
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of the new table."""
+
+    schema: Any
+    """In Iceberg, with ids."""
+    shown: pa.Schema
+    """As readers give them, in the fewest types of Arrow."""
+
+
+def columns_of_table(table: FoundTable) -> Columns:
+    """The columns of the new table; raises if Iceberg has no such type or name."""
+    from pyiceberg.io.pyarrow import UnsupportedPyArrowTypeException, _pyarrow_to_schema_without_ids
+    from pyiceberg.io.pyarrow import schema_to_pyarrow as to_arrow
+    from pyiceberg.schema import assign_fresh_schema_ids
+
+    names = [*table.columns.names, *table.keys.names]
+    lower = [name.lower() for name in names]
+    if twice := sorted({name for name in lower if lower.count(name) > 1}):
+        raise SchemaError(f"two of its columns are called {twice[0]}")
+    if reserved := sorted(_RESERVED.intersection(names)):
+        raise unsupported(f"adopting a table with a column {reserved[0]}: Spark keeps this name for itself")
+    for column in table.columns:
+        if _has_union(column.type):
+            raise unsupported(f"adopting column {column.name}, a union: Iceberg has no such type")
+    plain = plain_schema(pa.schema([*table.columns, *table.keys]))
+    try:
+        schema = assign_fresh_schema_ids(_pyarrow_to_schema_without_ids(plain))
+    except (UnsupportedPyArrowTypeException, TypeError, ValueError) as error:
+        raise unsupported(f"adopting its columns: Iceberg has no such type: {error}") from error
+    return Columns(schema, plain_schema(to_arrow(schema, include_field_ids=False)))
+
+
+def _has_union(kind: pa.DataType) -> bool:
+    return pa.types.is_union(kind) or any(_has_union(part.type) for part in parts_of(kind))
+
+
+def examine(table: FoundTable, columns: Columns) -> list[Examined]:
+    """The verdicts on all files; raises if not even a conversion of one would be right."""
+    calls = (partial(_examine, table, columns, file) for file in table.files)
+    examined = list(in_threads(calls, default_threads()))
+    return list(_once(examined))
+
+
+def _once(examined: Sequence[Examined]) -> Sequence[Examined]:
+    """A file in two partitions stays in the first."""
+    seen: set[str] = set()
+    for item in examined:
+        if item.file.path in seen and not item.verdict.reason:
+            item.verdict.reason = SHARED
+        seen.add(item.file.path)
+    return examined
+
+
+def _examine(table: FoundTable, columns: Columns, file: FoundFile) -> Examined:
+    from pyiceberg.manifest import FileFormat
+
+    identity = "" if file.is_whole else identity_of(file.path)
+    types = {column.name: table.types.get(column.name, "") for column in table.columns}
+    values = Measured(columns.shown, {name: kind for name, kind in types.items() if kind})
+    for batch in file.rows():
+        values.add(batch)
+    verdict = Verdict(file.path, file.bytes, values.rows, identity=identity)
+    if file.is_whole or file.format.upper() not in FileFormat.__members__:
+        verdict.reason = WHOLE if file.is_whole else FOREIGN
+        return Examined(file, verdict, values, None, None)
+    layout = layout_of(file.path, file.format)
+    facts = Facts(replace(table, columns=plain_schema(table.columns)), file, layout, values)
+    if never := why_never(facts):
+        raise unsupported(f"adopting {never}")
+    verdict.reason = reason_of(facts)
+    if not verdict.reason:
+        verdict.digest = content_digest(file.path)
+    return Examined(file, verdict, values, layout, None if verdict.reason else assumed(facts))
+
+
+def identity_of(path: str) -> str:
+    """Size and time of the last change."""
+    about = os.stat(path)
+    return f"{about.st_size}:{about.st_mtime_ns}"

@@ -1,0 +1,67 @@
+"""The rows of a Parquet file as Hive gives them: columns by name, in any case, in the table's types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from coldframe.errors import SchemaError
+from coldframe.pipeline.adopt.layouts import parts_of
+
+_ROWS = 64 * 1024
+
+
+def parquet_rows(path: str, columns: pa.Schema, keys: Mapping[str, pa.Scalar]) -> Iterator[pa.RecordBatch]:
+    """The rows of a file, and the values of its partition; SchemaError if a value does not fit its column."""
+    schema = pa.schema([*columns, *(pa.field(name, value.type) for name, value in keys.items())])
+    with pq.ParquetFile(path, coerce_int96_timestamp_unit="us") as file:
+        names = {name.lower(): at for at, name in enumerate(file.schema_arrow.names)}
+        if len(names) < len(file.schema_arrow.names):
+            raise SchemaError(f"{path}: two of its columns differ in case only")
+        for batch in file.iter_batches(batch_size=_ROWS):
+            arrays = [
+                _as(batch.column(names[column.name.lower()]), column.type, f"{path}: column {column.name}")
+                if column.name.lower() in names
+                else pa.nulls(batch.num_rows, column.type)
+                for column in columns
+            ]
+            arrays += [pa.repeat(value, batch.num_rows) for value in keys.values()]
+            yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _as(values: pa.Array, kind: pa.DataType, where: str) -> pa.Array:
+    """Values in a type of the table."""
+    t = pa.types
+    if t.is_struct(kind) and t.is_struct(values.type):
+        parts = {part.name.lower(): at for at, part in enumerate(parts_of(values.type))}
+        fields = [
+            _as(values.field(parts[part.name.lower()]), part.type, where)
+            if part.name.lower() in parts
+            else pa.nulls(len(values), part.type)
+            for part in parts_of(kind)
+        ]
+        return pa.StructArray.from_arrays(fields, fields=parts_of(kind), mask=values.is_null())
+    if t.is_list(kind) and t.is_list(values.type):
+        inner = _as(values.values, kind.value_type, where)
+        return pa.ListArray.from_arrays(values.offsets, inner, type=kind, mask=_mask(values))
+    if t.is_map(kind) and t.is_map(values.type):
+        inner_keys = _as(values.keys, kind.key_type, where)
+        items = _as(values.items, kind.item_type, where)
+        return pa.MapArray.from_arrays(values.offsets, inner_keys, items, type=kind, mask=_mask(values))
+    if t.is_nested(kind) or t.is_nested(values.type):
+        raise SchemaError(f"{where} is {values.type}, and {kind} in the table")
+    if t.is_timestamp(kind) and t.is_timestamp(values.type) and kind.tz != values.type.tz:
+        raise SchemaError(
+            f"{where} has instants ({values.type}), and the table local times ({kind}): the zone between "
+            "them is not known"
+        )
+    try:
+        return values.cast(kind)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise SchemaError(f"{where}: {error}") from error
+
+
+def _mask(values: pa.Array) -> pa.Array | None:
+    return values.is_null() if values.null_count else None

@@ -1,0 +1,196 @@
+"""What travels through an adoption: a file, its columns, the verdict on it, and a table's outcome."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from coldframe.pipeline.records import Json
+from coldframe.pipeline.report.model import Report
+
+STAYS, CONVERTED = "in place", "converted"
+
+
+@dataclass(frozen=True)
+class FileField:
+    """A column of a file, or a part of one, as the file has it."""
+
+    name: str
+    kind: pa.DataType
+    declared: str = ""
+    """The type in the file's own words, if it has more than Arrow's: `char`, `INT96`."""
+    parts: tuple[FileField, ...] = ()
+    """The fields of a struct, the element of a list, or the key and the value of a map."""
+
+
+@dataclass(frozen=True)
+class FileLayout:
+    """What a file says of itself."""
+
+    fields: tuple[FileField, ...]
+    splits: tuple[int, ...] = ()
+    """The offsets at which readers may begin."""
+    has_ids: bool = False
+    """Whether its columns have ids of Iceberg, by which readers find them instead of by name."""
+    has_short_lists: bool = False
+    """Whether it has lists of two levels (Parquet)."""
+    knows_calendar: bool = True
+    """Whether it is known how its days before 1582-10-15 are counted."""
+    is_by_position: bool = False
+    """Whether its columns have placeholders for names."""
+
+
+@dataclass(frozen=True)
+class FoundFile:
+    """A file of a table; or, if `is_whole`, a directory whose files only together have the rows."""
+
+    path: str
+    bytes: int
+    format: str
+    folder: str
+    """The directories of its partition: `dt=2014-01-01`; empty for a table without partitions."""
+    keys: Mapping[str, pa.Scalar]
+    """The values of the partition columns."""
+    rows: Callable[[], Iterator[pa.RecordBatch]] = field(repr=False)
+    """Decodes the file: its rows as the table has them, with the partition columns."""
+    is_whole: bool = False
+
+
+@dataclass(frozen=True)
+class FoundTable:
+    """A table of the source."""
+
+    name: str
+    identifier: tuple[str, ...]
+    """Its name in the catalog."""
+    place: str
+    """The path of its metadata and new files below the target's root."""
+    columns: pa.Schema
+    """The columns without the partition columns; char and varchar have their length in `hive.type`."""
+    keys: pa.Schema
+    """The partition columns."""
+    files: tuple[FoundFile, ...]
+    types: Mapping[str, str] = field(default_factory=dict)
+    """The types of columns in Hive's words."""
+    is_by_position: bool = False
+    """Whether the table's columns are matched by position, also in files that have names."""
+    comment: str | None = None
+
+
+@dataclass
+class Verdict:
+    """What becomes of a file, and why."""
+
+    path: str
+    bytes: int
+    rows: int = 0
+    reason: str = ""
+    """Why the file cannot stay; empty: it stays."""
+    identity: str = ""
+    """Size and time of the last change, for a file that stays."""
+    digest: str = ""
+    written: int = 0
+    """Bytes of the new file."""
+
+    @property
+    def word(self) -> str:
+        """`in place` or `converted`."""
+        return CONVERTED if self.reason else STAYS
+
+    def to_json(self) -> Json:
+        """The file's line in the report."""
+        return {"verdict": self.word, **vars(self)}
+
+
+@dataclass
+class TableOutcome:
+    """What became of a table."""
+
+    name: str
+    verdicts: list[Verdict] = field(default_factory=list)
+    refused: str = ""
+    """Why the table was not adopted; empty: it was."""
+    verified: bool = False
+    """Whether PyIceberg reads from the finished table the rows that were decoded."""
+    metadata: Json = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    """What was assumed, in a sentence each."""
+
+    @property
+    def rows(self) -> int:
+        """The rows of the table."""
+        return sum(verdict.rows for verdict in self.verdicts)
+
+    def bytes_of(self, word: str) -> int:
+        """Bytes of the source with a verdict."""
+        return sum(verdict.bytes for verdict in self.verdicts if verdict.word == word)
+
+    def count(self, word: str) -> int:
+        """How many files have a verdict."""
+        return sum(verdict.word == word for verdict in self.verdicts)
+
+    @property
+    def reasons(self) -> Counter[str]:
+        """The reasons of conversions, and how many files have each."""
+        return Counter(verdict.reason for verdict in self.verdicts if verdict.reason)
+
+    def to_json(self) -> Json:
+        """The table's part of the report."""
+        return {
+            "name": self.name,
+            "rows": self.rows,
+            "verified": self.verified,
+            "refused": self.refused,
+            **{
+                word: {"files": self.count(word), "bytes": self.bytes_of(word)} for word in (STAYS, CONVERTED)
+            },
+            "reasons": dict(self.reasons),
+            "notes": self.notes,
+            "metadata": self.metadata,
+            "files": [verdict.to_json() for verdict in self.verdicts],
+        }
+
+
+@dataclass
+class Adoption(Report):
+    """The outcome of an adoption. No source of it is ever safe to delete."""
+
+    adopted: list[TableOutcome] = field(default_factory=list)
+    left_out_tables: list[tuple[str, str]] = field(default_factory=list)
+    """What of the source is no table that can be adopted, and why."""
+    is_plan: bool = False
+    """Whether nothing was written."""
+
+    @property
+    def rows(self) -> int:
+        """The rows of the adopted tables."""
+        return sum(table.rows for table in self.adopted if not table.refused)
+
+    @property
+    def verified(self) -> bool:
+        """Whether every table was adopted and proved."""
+        return not self.is_plan and self.exit_code == 0
+
+    @property
+    def exit_code(self) -> int:
+        """0: no table was refused, left out or not proved; else 1."""
+        tables = self.adopted
+        wrong = any(table.refused or not (table.verified or self.is_plan) for table in tables)
+        return int(wrong or bool(self.left_out_tables) or not tables)
+
+    def to_json(self) -> Json:
+        """adoption.json."""
+        return {
+            "source": self.source,
+            "target": self.target,
+            "started": self.started,
+            "seconds": self.seconds,
+            "rows": self.rows,
+            "verified": self.verified,
+            "exit_code": self.exit_code,
+            "left_out": [{"name": name, "reason": reason} for name, reason in self.left_out_tables],
+            "tables": [table.to_json() for table in self.adopted],
+        }

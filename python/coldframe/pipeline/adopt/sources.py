@@ -1,0 +1,305 @@
+"""The tables of a source and their files, decoded as Hive gives their rows.
+
+    a metastore, a dump, statements    each partition with its own location, format and columns
+    a directory                        each folder of files is a table, with `key=value` folders as partitions
+
+All files are local: Iceberg's readers need names that they can open, and stores have many.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+
+import pyarrow as pa
+
+import coldframe
+from coldframe._coldframe import RawDataset, partition_values
+from coldframe.arguments import OpenArguments
+from coldframe.errors import ColdframeError, SchemaError, unsupported
+from coldframe.hive.addresses import Selected, is_metastore
+from coldframe.hive.dataset import HiveDataset
+from coldframe.hive.defined import READ, connect, definitions
+from coldframe.hive.definition import Definition, PartitionDefinition, columns_of, keys_of
+from coldframe.hive.locations import Locations
+from coldframe.hive.tables import Refused
+from coldframe.partitions import folder_of
+from coldframe.pipeline.adopt.layouts import PARQUET
+from coldframe.pipeline.adopt.parquet_rows import parquet_rows
+from coldframe.pipeline.adopt.records import FoundFile, FoundTable
+from coldframe.pipeline.options import Options
+from coldframe.pipeline.sink.iceberg_catalog import NAMESPACE
+from coldframe.pipeline.source.defined import place_of
+from coldframe.pipeline.source.findings import Finding
+from coldframe.pipeline.source.inventory import is_hidden
+from coldframe.pipeline.source.survey import look
+from coldframe.pipeline.source.tables import Table, TableSpec
+from coldframe.sources import is_remote
+from coldframe.spark.types import plain_schema
+
+Tables = str | os.PathLike[str] | Sequence[TableSpec] | None
+_UNIT = "us"
+_BATCH = 64 * 1024
+_OF_PARQUET = "MapredParquetInputFormat"
+
+
+@dataclass
+class FoundSource:
+    """The tables that can be looked at."""
+
+    tables: list[FoundTable] = field(default_factory=list)
+    notes: dict[str, list[str]] = field(default_factory=dict)
+    """What was noticed about tables, by their names."""
+    left_out: list[Finding] = field(default_factory=list)
+
+
+def find_source(source: str, options: Options, tables: Tables = None) -> FoundSource:
+    """All tables of a source, without a look into their files. `tables`: as in `migrate`, for a directory."""
+    if not is_metastore(source, or_file=True):
+        return _folders(source, options, tables)
+    if tables is not None:
+        raise unsupported("adopting tables of a metastore with a tables.toml")
+    return _defined(source, options)
+
+
+def _defined(source: str, options: Options) -> FoundSource:
+    selected = Selected.of(source)
+    listing = FoundSource()
+    matched: set[str] = set()
+    with connect(selected.uris) as metastore:
+        for definition in definitions(metastore, selected):
+            name = f"{definition.database}.{definition.name}"
+            if not _is_meant(name, options.tables, matched):
+                continue
+            reason, is_view = _why_left_out(definition)
+            if reason is None and isinstance(definition, Definition):
+                notes: list[str] = []
+                try:
+                    listing.tables.append(_Defined(selected.uris, definition, options, notes).table())
+                except (ColdframeError, OSError) as error:
+                    reason = str(error)
+                listing.notes[name] = notes
+            if reason is not None:
+                listing.left_out.append(Finding("left out", name, reason, is_wrong=not is_view))
+    for pattern in options.tables:
+        if pattern not in matched:
+            listing.left_out.append(Finding("nothing", pattern, "no table of the metastore matches"))
+    return listing
+
+
+def _is_meant(name: str, patterns: Sequence[str], matched: set[str]) -> bool:
+    matching = [pattern for pattern in patterns if fnmatchcase(name.lower(), pattern.lower())]
+    matched.update(matching)
+    return bool(matching) or not patterns
+
+
+def _why_left_out(definition: Definition | Refused) -> tuple[str | None, bool]:
+    if isinstance(definition, Refused):
+        return definition.reason, False
+    if definition.is_iceberg:
+        return "it is an Iceberg table already", False
+    return definition.left_out, definition.is_view
+
+
+@dataclass
+class _Defined:
+    """A table of a metastore."""
+
+    uris: str
+    definition: Definition
+    options: Options
+    notes: list[str]
+
+    def table(self) -> FoundTable:
+        """Lists the files."""
+        definition = self.definition
+        arguments = OpenArguments(None, None, True, None, {"timestamp_unit": _UNIT})
+        locations = Locations(self.options.locations)
+        dataset = HiveDataset(self.uris, definition, locations, arguments)
+        types = {column.name: column.type for column in definition.storage.columns}
+        columns, keys = columns_of(definition.storage.columns, _UNIT), keys_of(definition.keys)
+        files: list[FoundFile] = []
+        for partition in dataset.partitions():
+            own = partition.storage.location if definition.has_partitions else definition.location
+            location = _local(locations.readable(own or ""), definition.full_name)
+            if not os.path.isdir(location):
+                if not definition.has_partitions:
+                    raise SchemaError(f"its directory {location} does not exist")
+                self.notes.append(f"partition {definition.name_of(partition)} has no directory {location}")
+                continue
+            files += self._files(dataset, partition, location, columns, keys)
+        self._look_for_strays(locations, files)
+        return FoundTable(
+            definition.full_name,
+            (definition.database.lower(), definition.name.lower()),
+            place_of(definition.database, definition.name),
+            columns,
+            keys,
+            tuple(files),
+            types,
+            definition.is_by_position,
+            definition.comment,
+        )
+
+    def _files(
+        self,
+        dataset: HiveDataset,
+        partition: PartitionDefinition,
+        location: str,
+        columns: pa.Schema,
+        keys: pa.Schema,
+    ) -> Iterator[FoundFile]:
+        definition = self.definition
+        format = definition.format_of(partition.storage)
+        if format in READ:
+            yield from self._read_by_us(dataset, partition, location, keys)
+        elif format in (PARQUET, _OF_PARQUET) and not definition.is_transactional:
+            for path in _walked(location):
+                folder = self._folder(partition, os.path.relpath(path, location))
+                values = self._values(folder, keys)
+                rows = functools.partial(parquet_rows, path, plain_schema(columns), values)
+                yield FoundFile(path, os.path.getsize(path), PARQUET, folder, values, rows)
+        else:
+            name = definition.name_of(partition)
+            of = f" of its partition {name}" if name else ""
+            raise unsupported(f"files{of} of {format or 'no stated format'} are not read")
+
+    def _read_by_us(
+        self, dataset: HiveDataset, partition: PartitionDefinition, location: str, keys: pa.Schema
+    ) -> Iterator[FoundFile]:
+        definition = self.definition
+        arguments = dataset._arguments_now()
+        raw = RawDataset.of_hive(arguments.raw, definition, [partition], [location])
+        paths = [path for path, _, _ in raw.found()]
+        if definition.is_transactional:
+            size = sum(os.path.getsize(path) for path in _walked(location))
+            values = self._values(self._folder(partition, ""), keys)
+            folder = self._folder(partition, "")
+            if paths:
+                rows = functools.partial(_scanned, raw, None)
+                yield FoundFile(location, size, definition.format, folder, values, rows, is_whole=True)
+            return
+        for number, path in enumerate(paths):
+            folder = self._folder(partition, os.path.relpath(path, location))
+            values = _row(pa.record_batch(raw.constants(number)))
+            rows = functools.partial(_scanned, raw, number)
+            format = coldframe.detect(path) or "unknown"
+            yield FoundFile(path, os.path.getsize(path), format, folder, values, rows)
+
+    def _folder(self, partition: PartitionDefinition, below: str) -> str:
+        if self.definition.has_partitions:
+            return folder_of((key.name for key in self.definition.keys), partition.values)
+        return "/".join(below.split(os.sep)[: len(self.definition.keys)])
+
+    def _values(self, folder: str, keys: pa.Schema) -> Mapping[str, pa.Scalar]:
+        if not len(keys):
+            return {}
+        typed = partition_values(self.definition.full_name, [folder], self.definition.keys)
+        return _row(pa.record_batch(typed))
+
+    def _look_for_strays(self, locations: Locations, files: Sequence[FoundFile]) -> None:
+        """Notes files in the table's directory that lie in no partition: Hive does not read them."""
+        place = self.definition.location
+        if not self.definition.has_partitions or not place or is_remote(locations.readable(place)):
+            return
+        known = {file.path for file in files} | {file.path + os.sep for file in files if file.is_whole}
+        strays = [
+            path
+            for path in _walked(locations.readable(place))
+            if path not in known and not any(path.startswith(whole) for whole in known if whole[-1] == os.sep)
+        ]
+        if strays:
+            self.notes.append(
+                f"{len(strays):,} file(s) in its directory lie in no partition and were left out, such as "
+                f"{strays[0]}"
+            )
+
+
+def _local(location: str, table: str) -> str:
+    if not location:
+        raise SchemaError(f"{table}: a partition has no location")
+    if is_remote(location):
+        raise unsupported(f"adopting files at {location}: so far, only files of local or mounted disks")
+    return os.path.abspath(location)
+
+
+def _walked(folder: str) -> Iterator[str]:
+    """The files below a directory that Hive reads: not those with hidden names, nor empty ones."""
+    for at, folders, names in os.walk(folder):
+        linked = [name for name in folders if os.path.islink(os.path.join(at, name))]
+        if linked:
+            raise unsupported(f"adopting a table with the link {os.path.join(at, linked[0])}")
+        folders[:] = sorted(name for name in folders if not is_hidden(name))
+        for name in sorted(names):
+            path = os.path.join(at, name)
+            if not is_hidden(name) and os.path.getsize(path):
+                yield path
+
+
+def _scanned(raw: RawDataset, number: int | None) -> Iterator[pa.RecordBatch]:
+    files = None if number is None else [number]
+    for batch in raw.scan(files=files, batch_size=_BATCH):
+        yield pa.record_batch(batch)
+
+
+def _row(batch: pa.RecordBatch) -> dict[str, pa.Scalar]:
+    return {name: column[0] for name, column in zip(batch.schema.names, batch.columns, strict=True)}
+
+
+def _folders(source: str, options: Options, tables: Tables) -> FoundSource:
+    if is_remote(source):
+        raise unsupported(f"adopting files at {source}: so far, only files of local or mounted disks")
+    inventory, tables_there = look(os.path.abspath(source), tables, options)
+    listing = FoundSource()
+    for table in tables_there:
+        try:
+            listing.tables.append(_in_folder(table))
+        except (ColdframeError, OSError) as error:
+            listing.left_out.append(Finding("left out", table.name, str(error)))
+    for place in inventory.unread:
+        listing.left_out.append(Finding("left out", place.relative, place.reason))
+    if inventory.stray:
+        listing.left_out.append(
+            Finding(
+                "left out",
+                inventory.stray[0],
+                f"{len(inventory.stray):,} file(s) of other formats: for tables of Parquet, "
+                "give a metastore, a dump of one, or CREATE TABLE statements as the source",
+            )
+        )
+    return listing
+
+
+def _in_folder(table: Table) -> FoundTable:
+    if table.damaged:
+        raise SchemaError(f"{len(table.damaged):,} damaged file(s), such as {next(iter(table.damaged)).path}")
+    if any(file.is_folder for file in table.files):
+        raise unsupported("adopting a directory that is read as a whole: give its metastore as the source")
+    options = {"timestamp_unit": _UNIT} if table.format in READ else {}
+    arguments = OpenArguments(None, None, True, None, {**options, **table.options})
+    listed = list(table.files)
+    types = pa.schema(table.partition_fields) if table.keys else None
+    listing = [(file.path, list(file.keys), None) for file in listed]
+    raw = RawDataset(arguments.raw, listing, types=types)
+    schema = pa.schema(raw)
+    keys = pa.schema([schema.field(name) for name in raw.partition_columns()])
+    columns = pa.schema([column for column in schema if column.name not in keys.names])
+    files = tuple(
+        FoundFile(
+            file.path,
+            file.size,
+            str(file.format),
+            folder_of([name for name, _ in file.keys], [value for _, value in file.keys]),
+            _row(pa.record_batch(raw.constants(number))) if len(keys) else {},
+            functools.partial(_scanned, raw, number),
+        )
+        for number, file in enumerate(listed)
+    )
+    if table.spec is not None and table.spec.layout is not None:
+        raise unsupported("adopting with a layout in tables.toml: its files stay as they are divided")
+    plain = re.sub(r"\W", "_", table.name)
+    return FoundTable(table.name, (NAMESPACE, plain), table.path, columns, keys, files)

@@ -1,0 +1,343 @@
+"""`migrate --adopt`: which files stay, what is converted, and what Iceberg's readers then get."""
+
+import hashlib
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.orc as po
+import pyarrow.parquet as pq
+import pytest
+
+from coldframe.cli import main
+from coldframe.errors import ColdframeError, SchemaError, UnsupportedError
+from coldframe.pipeline import InProcess, audit, dry_run, migrate
+from coldframe.pipeline.adopt import adopt
+from coldframe.pipeline.adopt.rules import RULES, is_promoted
+from coldframe.pipeline.adopt.tables import NewTable
+from coldframe.pipeline.options import Options
+
+OPTIONS = Options(to="iceberg", adopt=True)
+
+
+def ids(*values: int) -> pa.Array:
+    return pa.array(values, pa.int64())
+
+
+class Estate:
+    """ORC and Parquet files, and the statements that define their tables."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.target = root / "wh", root / "lake"
+        self.statements: list[str] = []
+
+    @property
+    def source(self) -> str:
+        path = self.root.parent / "tables.hql"
+        path.write_text("\n".join(self.statements))
+        return str(path)
+
+    def table(self, name: str, columns: str, files: dict[str, pa.Table], keys: str = "") -> None:
+        by_parquet = any(file.endswith(".parquet") for file in files)
+        for file, content in files.items():
+            path = self.root / name / file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            (pq.write_table if by_parquet else po.write_table)(content, str(path))
+        partitioned = f"PARTITIONED BY ({keys}) " if keys else ""
+        stored = "PARQUET" if by_parquet else "ORC"
+        self.statements.append(
+            f"CREATE TABLE a.{name} ({columns}) {partitioned}STORED AS {stored} "
+            f"LOCATION '{self.root / name}';"
+        )
+
+    def partition(self, name: str, spec: str, folder: str) -> None:
+        place = self.root / name / folder
+        self.statements.append(f"ALTER TABLE a.{name} ADD PARTITION ({spec}) LOCATION '{place}';")
+
+    def reasons(self, name: str) -> dict[str, str]:
+        """The reasons for the files of a table by their names, by a plan."""
+        planned = adopt(self.source, self.target, OPTIONS, plan=True)
+        (table,) = [table for table in planned.adopted if table.name == f"a.{name}"]
+        assert not table.refused, table.refused
+        return {Path(verdict.path).name: verdict.reason for verdict in table.verdicts}
+
+    def digests(self) -> dict[str, str]:
+        files = sorted(file for file in self.root.rglob("*") if file.is_file())
+        return {str(file): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+
+    def loaded(self, name: str):
+        from pyiceberg.catalog.sql import SqlCatalog
+
+        catalog = SqlCatalog("coldframe", uri=f"sqlite:///{self.target}/_coldframe/iceberg.db")
+        return catalog.load_table(("a", name))
+
+
+@pytest.fixture
+def estate(tmp_path) -> Estate:
+    return Estate(tmp_path)
+
+
+def reason(name: str) -> str:
+    (rule,) = [rule for rule in RULES if rule.name == name]
+    return rule.reason
+
+
+def test_files_stay_and_are_read_with_the_columns_and_partitions_of_the_table(estate):
+    struct = pa.struct([("Ab", pa.int32()), ("gone", pa.string())])
+    first = {"ID": ids(1, 2), "S": pa.array([{"Ab": 7, "gone": "x"}, None], struct)}
+    more = {"p": pa.array([99, 99], pa.int32()), "dropped": ["x", "y"], "d": [1.5, float("nan")]}
+    files = {
+        "p=1/a": pa.table({**first, **more}),
+        "p=1/HIVE_UNION_SUBDIR_1/a": pa.table({"id": ids(3), "d": [2.5]}),
+        "p=002/b": pa.table({"id": ids(4)}),
+        "stray/c": pa.table({"id": ids(5)}),
+    }
+    estate.table("t", "id bigint, s struct<ab:int>, d double", files, "p int")
+    estate.partition("t", "p='1'", "p=1")
+    estate.partition("t", "p='002'", "p=002")
+    (estate.root / "t" / "p=1" / "_SUCCESS").touch()
+    before = estate.digests()
+    report = migrate(InProcess(), estate.source, estate.target, to="iceberg", adopt=True)
+    assert report.exit_code == 0
+    assert report.verified
+    assert report.rows == 4
+    assert estate.digests() == before
+    table = estate.loaded("t")
+    rows = sorted(table.scan().to_arrow().to_pylist(), key=lambda row: row["id"])
+    assert [(row["id"], row["s"], row["p"]) for row in rows] == [
+        (1, {"ab": 7}, 1),
+        (2, None, 1),
+        (3, None, 1),
+        (4, None, 2),
+    ]
+    # The file's own column p has 99: neither it nor its bounds are the partition's.
+    assert table.scan(row_filter="p = 1").to_arrow().num_rows == 3
+    assert table.scan(row_filter="p = 99").to_arrow().num_rows == 0
+    assert table.scan(row_filter="id >= 2 and s.ab is null").to_arrow().num_rows == 3
+    properties = table.properties
+    assert properties["gc.enabled"] == "false"
+    mapping = {
+        tuple(field["names"]): field for field in json.loads(properties["schema.name-mapping.default"])
+    }
+    shown = {field.field_id for field in table.schema().fields}
+    assert {mapping[("p",)]["field-id"], mapping[("dropped",)]["field-id"]}.isdisjoint(shown)
+    assert ("id", "ID") in mapping
+    # No later column may get the id of one that is not shown.
+    assert table.metadata.last_column_id >= mapping[("dropped",)]["field-id"]
+    entries = {task.file.file_path: task.file for task in table.scan().plan_files()}
+    assert {path.removeprefix("file://") for path in entries} == {
+        str(estate.root / "t" / name) for name in list(files)[:3]
+    }
+    number = table.schema().find_field("d").field_id
+    with_nan = entries[f"file://{estate.root}/t/p=1/a"]
+    assert with_nan.nan_value_counts[number] == 1
+    assert number not in with_nan.upper_bounds
+    assert with_nan.null_value_counts[1] == 0
+    assert with_nan.split_offsets == [3]
+    outcome = json.loads((estate.target / "_coldframe" / "adoption.json").read_text())["tables"][0]
+    assert outcome["in place"]["files"] == 3
+    assert outcome["converted"]["files"] == 0
+    assert "1 file(s) in its directory lie in no partition" in outcome["notes"][0]
+    assert not (estate.target / "_coldframe" / "safe-to-delete.txt").exists()
+
+
+def test_files_that_no_metadata_can_make_right_are_converted_beside_the_others(estate):
+    early = pa.array([-1_500_000], pa.timestamp("us"))
+    files = {
+        "stays": pa.table({"id": ids(1), "v": ["a"], "c": ["abc"]}),
+        "ordinal": pa.table({"_col0": ids(2), "_col1": ["b"]}),
+        "early": pa.table({"id": ids(3), "t": early}),
+        "char": pa.table({"id": ids(4), "c": ["ab"]}),
+        "old": pa.table({"id": ids(5), "d": pa.array([-200_000], pa.date32())}),
+        "small": pa.table({"id": pa.array([6], pa.int16())}),
+    }
+    estate.table("t", "id bigint, v string, c char(3), t timestamp, d date", files)
+    assert estate.reasons("t") == {
+        "stays": "",
+        "ordinal": reason("placeholders"),
+        "early": reason("early fractions"),
+        "char": reason("char"),
+        "old": reason("old days"),
+        "small": reason("types"),
+    }
+    assert not estate.target.exists()
+    before = estate.digests()
+    assert migrate(InProcess(), estate.source, estate.target, to="iceberg", adopt=True).verified
+    assert estate.digests() == before
+    table = estate.loaded("t")
+    rows = {row["id"]: row for row in table.scan().to_arrow().to_pylist()}
+    assert sorted(rows) == [1, 2, 3, 4, 5, 6]
+    assert rows[2]["v"] == "b"
+    assert rows[3]["t"].microsecond == 500_000
+    assert rows[5]["d"].year == 1422
+    assert table.scan(row_filter="v = 'b'").to_arrow()["id"].to_pylist() == [2]
+    assert table.scan(row_filter="c = 'ab'").to_arrow()["id"].to_pylist() == [4]
+    paths = [task.file.file_path for task in table.scan().plan_files()]
+    assert sum(path.startswith(f"file://{estate.root}") for path in paths) == 1
+    assert sum(path.startswith(f"file://{estate.target}") for path in paths) == 5
+
+
+def test_a_file_of_two_partitions_stays_in_one_of_them(estate):
+    estate.table("t", "id bigint", {"p=1/a": pa.table({"id": ids(1)})}, "p int")
+    estate.partition("t", "p='1'", "p=1")
+    estate.partition("t", "p='2'", "p=1")
+    assert migrate(InProcess(), estate.source, estate.target, to="iceberg", adopt=True).verified
+    rows = estate.loaded("t").scan().to_arrow().to_pylist()
+    assert sorted((row["id"], row["p"]) for row in rows) == [(1, 1), (1, 2)]
+    assert len({task.file.file_path for task in estate.loaded("t").scan().plan_files()}) == 2
+
+
+def test_parquet_stays_with_names_in_another_case_and_typed_partitions(estate):
+    content = pa.table(
+        {"ID": ids(1), "L": [[1, 2]], "M": [[("k", 1)]]},
+        pa.schema([("ID", pa.int64()), ("L", pa.list_(pa.int64())), ("M", pa.map_(pa.string(), pa.int64()))]),
+    )
+    estate.table(
+        "t", "id bigint, l array<bigint>, m map<string,bigint>", {"d=2020-1-6/a.parquet": content}, "d date"
+    )
+    estate.partition("t", "d='2020-1-6'", "d=2020-1-6")
+    assert migrate(InProcess(), estate.source, estate.target, to="iceberg", adopt=True).verified
+    (row,) = estate.loaded("t").scan(row_filter="d = '2020-01-06'").to_arrow().to_pylist()
+    assert (row["id"], row["l"], row["m"]) == (1, [1, 2], [("k", 1)])
+    (task,) = estate.loaded("t").scan().plan_files()
+    assert task.file.file_format == "PARQUET"
+    assert task.file.file_path.startswith(f"file://{estate.root}")
+
+
+def test_files_without_rows_and_tables_without_files(estate):
+    nothing = pa.table({"id": ids()})
+    estate.table("t", "id bigint", {"a": pa.table({"id": ids(1)}), "b": nothing})
+    (estate.root / "none").mkdir()
+    estate.table("none", "id bigint", {})
+    estate.table("small", "id bigint", {"a": pa.table({"_col0": ids()})})
+    adoption = adopt(estate.source, estate.target, OPTIONS)
+    assert [table.refused for table in adoption.adopted] == ["", "", ""]
+    assert adoption.verified
+    assert estate.loaded("t").scan().to_arrow().num_rows == 1
+    for name in ("none", "small"):
+        table = estate.loaded(name)
+        assert table.scan().to_arrow().num_rows == 0
+        assert "gc.enabled" not in table.properties
+
+
+def test_parquet_of_a_spark_table_is_parquet(estate):
+    estate.table("t", "id bigint", {"a.parquet": pa.table({"id": ids(1)})})
+    estate.statements = [line.replace("STORED AS", "USING") for line in estate.statements]
+    assert adopt(estate.source, estate.target, OPTIONS).adopted[0].count("in place") == 1
+
+
+def test_parquet_with_ids_of_another_table_is_converted(estate):
+    field = pa.field("id", pa.int64(), metadata={"PARQUET:field_id": "7"})
+    estate.table("t", "id bigint", {"a.parquet": pa.table([ids(1)], pa.schema([field]))})
+    assert estate.reasons("t") == {"a.parquet": reason("ids")}
+
+
+def test_a_directory_is_a_source(estate):
+    estate.table("t", "", {"p=1/a": pa.table({"id": ids(1)}), "p=2/a": pa.table({"id": ids(2)})})
+    adoption = adopt(estate.root, estate.target, OPTIONS)
+    assert adoption.exit_code == 0
+    assert adoption.adopted[0].count("in place") == 2
+    assert (estate.target / "t" / "metadata").is_dir()
+
+
+def test_a_table_that_cannot_be_right_is_refused_and_the_others_are_adopted(estate):
+    estate.table("good", "id bigint", {"a": pa.table({"id": ids(1)})})
+    estate.table("bad", "id bigint, u uniontype<int,string>", {"a": pa.table({"id": ids(1)})})
+    adoption = adopt(estate.source, estate.target, OPTIONS)
+    assert adoption.exit_code == 1
+    assert not adoption.verified
+    by_name = {table.name: table for table in adoption.adopted}
+    assert by_name["a.good"].verified
+    assert "Iceberg has no such type" in by_name["a.bad"].refused
+    assert not (estate.target / "a" / "bad").exists()
+
+
+def test_a_failed_proof_leaves_no_table_and_no_new_file(estate, monkeypatch):
+    estate.table("t", "id bigint", {"a": pa.table({"_col0": ids(1)}), "b": pa.table({"id": ids(2)})})
+
+    def wrong(self, current, entries):
+        raise ColdframeError("PyIceberg reads other rows from the finished table")
+
+    monkeypatch.setattr(NewTable, "_check", wrong)
+    adoption = adopt(estate.source, estate.target, OPTIONS)
+    assert adoption.exit_code == 1
+    assert "other rows" in adoption.adopted[0].refused
+    from pyiceberg.exceptions import NoSuchTableError
+
+    with pytest.raises(NoSuchTableError):
+        estate.loaded("t")
+    assert not list(estate.target.rglob("*.parquet"))
+
+
+def test_a_file_that_pyiceberg_reads_otherwise_is_converted(estate, monkeypatch):
+    estate.table("t", "id bigint", {"a": pa.table({"id": ids(1)})})
+    real = NewTable._unlike
+
+    def unlike(self, transaction, io, entry, item):
+        is_new = str(estate.target) in entry.file_path
+        return real(self, transaction, io, entry, item) if is_new else "PyIceberg reads other rows from it"
+
+    monkeypatch.setattr(NewTable, "_unlike", unlike)
+    adoption = adopt(estate.source, estate.target, OPTIONS)
+    assert adoption.verified
+    assert adoption.adopted[0].count("converted") == 1
+
+
+def test_what_is_not_made_is_refused_in_words(estate, tmp_path):
+    estate.table("t", "id bigint", {"a": pa.table({"id": ids(1)})})
+    with pytest.raises(ValueError, match="only Iceberg tables"):
+        migrate(InProcess(), estate.source, estate.target, to="delta", adopt=True)
+    with pytest.raises(UnsupportedError, match="adopting with the option catalog"):
+        migrate(InProcess(), estate.source, estate.target, to="iceberg", adopt=True, catalog="prod")
+    with pytest.raises(UnsupportedError, match="adopting with the option fresh"):
+        migrate(InProcess(), estate.source, estate.target, to="iceberg", adopt=True, fresh=True)
+    with pytest.raises(UnsupportedError, match="adopting into s3://x/y"):
+        migrate(InProcess(), estate.source, "s3://x/y", to="iceberg", adopt=True)
+    with pytest.raises(SchemaError, match="must not contain each other"):
+        migrate(InProcess(), estate.source, estate.root / "t" / "new", to="iceberg", adopt=True)
+    adopt(estate.source, estate.target, OPTIONS)
+    with pytest.raises(UnsupportedError, match="a second adoption"):
+        adopt(estate.source, estate.target, OPTIONS)
+    with pytest.raises(UnsupportedError, match="an audit of adopted tables"):
+        audit(estate.target)
+    with pytest.raises(ValueError, match="previews it"):
+        dry_run(estate.source, tmp_path / "other", OPTIONS)
+
+
+def test_a_dry_run_prints_bytes_and_reasons_and_writes_nothing(estate, capsys):
+    estate.table("t", "id bigint", {"a": pa.table({"_col0": ids(1)}), "b": pa.table({"id": ids(2)})})
+    arguments = ["migrate", estate.source, str(estate.target), "--to", "iceberg", "--adopt", "--dry-run"]
+    assert main(arguments) == 0
+    out = capsys.readouterr().out
+    assert "a.t: 1 file (" in out
+    assert "in place, 1 file (" in out
+    assert "converted; 2 rows" in out
+    assert f"converted, 1 file: {reason('placeholders')}" in out
+    assert "1 of 1 tables: " in out
+    assert "would stay where they are" in out
+    assert not estate.target.exists()
+
+
+@pytest.mark.parametrize(
+    ("file", "table", "expected"),
+    [
+        (pa.int32(), pa.int64(), True),
+        (pa.int64(), pa.int32(), False),
+        (pa.int8(), pa.int32(), True),
+        (pa.int8(), pa.int64(), False),
+        (pa.float32(), pa.float64(), True),
+        (pa.float64(), pa.float32(), False),
+        (pa.decimal128(5, 2), pa.decimal128(10, 2), True),
+        (pa.decimal128(5, 2), pa.decimal128(10, 4), False),
+        (pa.string(), pa.int32(), False),
+        (pa.timestamp("ns"), pa.timestamp("us"), True),
+        (pa.timestamp("ns", "UTC"), pa.timestamp("us"), False),
+        (pa.list_(pa.int32()), pa.list_(pa.int64()), True),
+        (pa.list_(pa.int64()), pa.list_(pa.int32()), False),
+        (pa.struct([("A", pa.int32()), ("x", pa.string())]), pa.struct([("a", pa.int64())]), True),
+        (pa.map_(pa.string(), pa.int64()), pa.map_(pa.string(), pa.int32()), False),
+        (pa.list_(pa.int32()), pa.int32(), False),
+    ],
+)
+def test_types_that_iceberg_widens(file, table, expected):
+    assert is_promoted(file, table) is expected
