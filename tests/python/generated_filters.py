@@ -22,6 +22,8 @@ class Column:
     steps: tuple[str, ...]
     type: Any
     values: Any  # pyarrow.Array
+    is_char: bool = False
+    """Whether it is a `char` of Hive: its values have no blanks at the end, which comparisons ignore."""
 
     @property
     def path(self) -> str:
@@ -45,6 +47,9 @@ class Test:
         """The numbers of the rows of the full read that pass, evaluated by pyarrow alone."""
         own = [name for name in full.column_names if not _holds_union(full.schema.field(name).type)]
         numbered = full.select(own).append_column("row number", pa.array(range(full.num_rows), pa.int64()))
+        for at, field in enumerate(numbered.schema):
+            if _is_char(field):
+                numbered = numbered.set_column(at, field.name, pc.utf8_rtrim(numbered.column(at), " "))
         return list(numbered.filter(self.meaning).column("row number").to_pylist())
 
     def __str__(self) -> str:
@@ -62,22 +67,31 @@ def columns(full: Any) -> list[Column]:
         if full.column_names.count(name) == 1 and not _holds_union(full.schema.field(name).type):
             column = full.column(name).combine_chunks()
             comparable += _below(
-                (name,), column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+                (name,),
+                column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column,
+                full.schema.field(name),
             )
     paths = [column.path for column in comparable]
     return [column for column in comparable if paths.count(column.path) == 1]
 
 
-def _below(steps: tuple[str, ...], values: Any) -> Iterator[Column]:
-    if pa.types.is_struct(values.type):
+def _below(steps: tuple[str, ...], values: Any, field: Any) -> Iterator[Column]:
+    if _is_char(field):
+        if len(steps) == 1:
+            yield Column(steps, pa.string(), pc.utf8_rtrim(values.cast(pa.string()), " "), is_char=True)
+    elif pa.types.is_struct(values.type):
         names = [values.type.field(i).name for i in range(values.type.num_fields)]
         for at, name in enumerate(names):
             if names.count(name) == 1:
-                yield from _below((*steps, name), pc.struct_field(values, [at]))
+                yield from _below((*steps, name), pc.struct_field(values, [at]), values.type.field(at))
     elif pa.types.is_dictionary(values.type):
         yield Column(steps, values.type, values.cast(values.type.value_type))
     elif not pa.types.is_nested(values.type) and not pa.types.is_null(values.type):
         yield Column(steps, values.type, values)
+
+
+def _is_char(field: Any) -> bool:
+    return (field.metadata or {}).get(b"hive.type", b"").lower().startswith(b"char")
 
 
 def nested(full: Any) -> list[tuple[str, ...]]:
@@ -275,8 +289,8 @@ def _expression(column: Column, others: list[Column], dice: random.Random) -> Te
 
 
 def _residual(column: Column, others: list[Column], dice: random.Random) -> Test | None:
-    """A pyarrow expression that pyarrow evaluates on the rows."""
-    made = _compared(column, dice)
+    """A pyarrow expression that pyarrow evaluates on the rows. It knows no char."""
+    made = None if column.is_char else _compared(column, dice)
     if made is None:
         return None
     meaning = pc.if_else(made[1].is_null(), pc.scalar(dice.random() < 0.5), made[1])
@@ -298,7 +312,8 @@ def _negated(column: Column, others: list[Column], dice: random.Random) -> Test 
 
 
 def _like(column: Column, others: list[Column], dice: random.Random) -> Test | None:
-    if not pa.types.is_string(column.values.type):
+    # In the patterns of a char, blanks count.
+    if not pa.types.is_string(column.values.type) or column.is_char:
         return None
     value = _literal(column, dice)
     if value is None:
