@@ -36,8 +36,9 @@ def discover(
 ) -> list[DiscoveredFile]:
     """The files of a dataset, in a stable order: as given, and by path within a directory or a glob.
 
-    Leaves out files and directories whose names start with `.` or `_`, as Hive and Spark do, and empty files
-    (a bucket or partition without rows, a folder marker of an object store), which hold no rows.
+    Leaves out files and directories whose names start with `.` or `_`, as Hive and Spark do, except
+    partitions such as `_day=1`; and empty files (a bucket or partition without rows, a folder marker of an
+    object store), which hold no rows.
     `whole_directories`: take each directory as one table of its format, whatever it contains.
     """
     paths = [os.fsdecode(path) for path in as_list(sources)]
