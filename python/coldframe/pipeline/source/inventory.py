@@ -1,10 +1,10 @@
 """The source tree. Files are recognised by their first and last bytes, never by name.
 
 Skipped, as in Hive and Spark, but counted: names that begin with `_` or `.` (staging folders, `_SUCCESS`,
-`.crc`; not partitions such as `_day=1`), and remains of interrupted copies (`x._COPYING_`). Every other file is listed, including files of
-unknown formats. The inventory also lists, with the reason, whatever cannot be listed or read, links that lead
-nowhere or to directories, and anything that is neither file nor directory: rows that were not examined are
-never skipped silently.
+`.crc`; not partitions such as `_day=1`), and remains of interrupted copies (`x._COPYING_`). Every other file
+is listed, including files of unknown formats. The inventory also lists, with the reason, whatever cannot be
+listed or read, links that lead nowhere or to directories, and anything that is neither file nor directory:
+rows that were not examined are never skipped silently.
 """
 
 from __future__ import annotations
