@@ -160,7 +160,7 @@ _DAMAGED = Step(
 
 
 _MISSING = re.compile(
-    r"""(?:no\ column|names\ column|names\ column|\btable)\ (?P<quote>['"`])(?P<name>.+?)(?P=quote)[;:]
+    r"""(?:no\ column|names\ column|\btable)\ (?P<quote>['"`])(?P<name>.+?)(?P=quote)[;:]
     .*?(?:the\ columns\ are|there\ are:|the\ directory\ has:)\ (?P<known>.+)""",
     re.VERBOSE | re.DOTALL,
 )

@@ -72,7 +72,8 @@ def list_tables(args: argparse.Namespace) -> int:
     listed = estate.tables
     everything = sorted([*listed, *estate.others], key=lambda table: (-table.bytes, table.name))
     if args.json:
-        print(output.as_json([_record(table, estate) for table in everything]))
+        foreign = {id(table) for table in estate.others}
+        print(output.as_json([_record(table, is_foreign=id(table) in foreign) for table in everything]))
     elif args.form == "tables":
         print("\n\n".join(table.to_toml() for table in listed))
     else:
@@ -93,9 +94,9 @@ _FIELDS = ("name", "format", "path", "files", "bytes", "rows", "options", "probl
 _MAX_UNREAD = 20
 
 
-def _record(table: FoundTable, estate: Estate) -> dict[str, Any]:
+def _record(table: FoundTable, *, is_foreign: bool) -> dict[str, Any]:
     record = {name: getattr(table, name) for name in _FIELDS}
-    return {**record, "path": shown(table.path), "is_foreign": table in estate.others}
+    return {**record, "path": shown(table.path), "is_foreign": is_foreign}
 
 
 def _print_remarks(estate: Estate) -> None:

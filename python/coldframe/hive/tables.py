@@ -1,4 +1,4 @@
-"""What a metastore refuses."""
+"""Refusals of a metastore: of a request, or to describe a table."""
 
 from __future__ import annotations
 

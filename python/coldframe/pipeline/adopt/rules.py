@@ -251,7 +251,7 @@ def why_never(facts: Facts) -> str | None:
 
 
 def assumed(facts: Facts) -> str | None:
-    """What a file that stays leaves open, for the report."""
+    """What is taken for granted of a file that stays, for the report."""
     if facts.is_parquet and _has_int96(facts):
         return (
             "timestamps of type INT96 are taken as they are stored: as UTC. If the writer was Hive in "

@@ -177,9 +177,9 @@ class _Defined:
         paths = [path for path, _, _ in raw.found()]
         if definition.is_transactional:
             size = sum(os.path.getsize(path) for path in _walked(location))
-            values = self._values(self._folder(partition, ""), keys)
             folder = self._folder(partition, "")
             if paths:
+                values = self._values(folder, keys)
                 rows = functools.partial(_scanned, raw, None)
                 yield FoundFile(location, size, definition.format, folder, values, rows, is_whole=True)
             return
