@@ -5,8 +5,7 @@
 //! layout 2   a log has the instant of the commit that wrote it, and belongs to the last base file before its completion
 //! ```
 //!
-//! The files of an instant that does not count are left out before anything is put together, so that what such an
-//! instant left behind never hides rows that were committed.
+//! Files of instants that are not valid are left out first, so that they never hide committed rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 

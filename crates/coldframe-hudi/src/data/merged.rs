@@ -1,7 +1,7 @@
-//! What the logs of a file group have of each key, and what becomes of a base row.
+//! The log records of a file group by key, and their effect on the rows of the base file.
 //!
-//! The records of all blocks stand in one batch. A merged record is a row of that batch, or a row for each column if it is
-//! made of several, or a delete.
+//! The records of all blocks are in one batch. A merged record is a row of that batch, or a row for each column if
+//! it is made of several, or a delete.
 
 use std::collections::HashMap;
 
@@ -35,7 +35,7 @@ impl Cells {
     }
 }
 
-/// What the logs have of a key.
+/// The merged log records of a key.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Entry {
     /// The values; `None` if the key is deleted.

@@ -98,7 +98,7 @@ impl Aligned {
 pub(crate) struct SlicePlan {
     /// The units.
     pub units: VecDeque<Unit>,
-    /// How many others no row of which passes the filter.
+    /// The number of units that pruning left out.
     pub pruned: u64,
 }
 
@@ -112,8 +112,8 @@ impl Plan for SlicePlan {
     }
 }
 
-/// A unit that hands out its rows only after all of them were decoded: what is saved of a damaged unit must not depend on
-/// where its batches end.
+/// A unit that returns rows only after all of them were decoded: which rows of a damaged unit are saved must not
+/// depend on the size of batches.
 pub(crate) fn settled(unit: Unit) -> Unit {
     Unit { decode: Box::new(Settled(unit.decode)), ..unit }
 }

@@ -109,7 +109,7 @@ impl HudiTable {
         if with_logs && !range.contains(&0) {
             return Ok(SlicePlan::default());
         }
-        // The blocks of a log that is gone may stand in another one; reading the logs tells.
+        // Another log may have the blocks of a log that is gone. Only reading the logs shows this.
         let is_gone = |file: &&Named| !file.is_log || (self.reads_logs() && !with_logs);
         if let Some(file) = slice.missing.iter().find(is_gone) {
             return Err(missing::error(file));
@@ -243,7 +243,7 @@ impl TableFile for HudiTable {
         &self.opened.columns.schema
     }
 
-    /// Only a table without logs, of which all rows are shown, has a number of rows, in the footers of its files.
+    /// Known without opening files only if the table has none.
     fn row_count(&self) -> Option<u64> {
         self.opened.slices.is_empty().then_some(0)
     }

@@ -6,8 +6,7 @@
 //! metadata of the file      statistics of each column in the stripe
 //! ```
 //!
-//! Nothing here is believed before the decoded values agree with it: see [`super::anchor`] and
-//! [`super::statements`].
+//! None of this is trusted until the decoded values agree with it: see [`super::anchor`] and [`super::statements`].
 
 use std::collections::HashMap;
 use std::sync::Arc;

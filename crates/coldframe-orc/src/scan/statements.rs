@@ -1,10 +1,10 @@
-//! Compares decoded values with what the file states of them, in bulk.
+//! Compares decoded values with the statistics that the file states about them, a whole array at a time.
 //!
 //! ```text
 //! array of a row group  --> values, sum, bytes, .. (Facts)    against    numberOfValues, sum, .. (ColumnStatistics)
 //! ```
 //!
-//! A statement counts as far as its writer is trusted: [`Quirks`], and [`bounds`] for minima and maxima.
+//! [`Quirks`] decides which statistics of a writer are trusted; for minima and maxima, [`bounds`] does.
 //! Minima and maxima of text are compared only where a row group is read by its position: an index that states
 //! wrong positions in the bytes of text contradicts nothing else.
 
@@ -32,7 +32,7 @@ use crate::schema;
 /// Relative difference of two sums of the same floating point numbers, added in different orders.
 const ROUNDING: f64 = 1e-9;
 
-/// What was decoded of a column in a row group or stripe.
+/// Counts and sums of the decoded values of a column in a row group or stripe.
 #[derive(Clone, Copy, Debug, Default)]
 struct Facts {
     values: u64,
@@ -52,7 +52,7 @@ struct Facts {
     holds_malformed: bool,
 }
 
-/// What is stated of a column, as far as it is trusted.
+/// The trusted statistics of a column.
 #[derive(Default)]
 struct Stated {
     column: usize,
@@ -144,10 +144,10 @@ pub(crate) fn is_of_statistics(e: &Error) -> bool {
 /// The structure of contradictions.
 const STATISTICS: &str = "statistics";
 
-/// The columns of which a sum agrees, and which.
+/// The columns whose sum agrees with the file's statistics, each with the kind of sum.
 pub(crate) type Agreed = Vec<(usize, Sum)>;
 
-/// A sum that is stated.
+/// The kind of a sum in the statistics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sum {
     /// Of the values: a change of one is a change of the sum.

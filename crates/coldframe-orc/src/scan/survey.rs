@@ -150,8 +150,9 @@ impl StripeBatches {
         Span { rows, bytes, level: Level::Contradicted, why }
     }
 
-    /// The bytes of rows of a row group in the stream in which an error lies: without a run that begins in the row
-    /// group before it, whose values there are kept; with a codec, only from a chunk on that cannot be opened.
+    /// The bytes of a row group's rows in the stream that has an error. A run that begins in the row group before
+    /// is not included, since its values there are kept. With a codec, the bytes begin at the chunk that cannot be
+    /// decompressed.
     fn own_bytes(&self, place: usize, e: &Error, rows: &Range<u64>) -> Option<Range<u64>> {
         let (job, compression) = (&self.stored.job, self.stored.scan.shape.tail.compression);
         let at = e.offset()?;
@@ -250,8 +251,8 @@ impl StripeBatches {
         spans
     }
 
-    /// The spans of a run that failed, and of which this many rows decode. They are anchored in front of a chunk
-    /// that cannot be opened: the chunks before it are full, and end with their bytes.
+    /// The spans of a run that failed after `decoded` rows. Rows before a chunk that cannot be decompressed are
+    /// anchored: the chunks before it are full, and end with their bytes.
     fn failed(&self, place: usize, run: &Run, e: &Error, decoded: u64) -> Vec<Span> {
         let to = run.rows.start + decoded;
         let mut spans = vec![self.contradicted(place, again(e), to..run.rows.end)];
