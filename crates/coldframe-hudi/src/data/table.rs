@@ -131,7 +131,8 @@ impl HudiTable {
                 },
             ),
         });
-        // Hudi 1.x merges only what the range has; 0.x merges all and shows what the range has.
+        // Hudi 1.x merges only the records in the range of instants. Hudi 0.x merges all records, and shows those
+        // in the range.
         let only = self.instants().filter(|_| with_logs && opened.reading == Reading::New);
         let base = match &slice.base {
             None => None,
@@ -202,8 +203,8 @@ impl HudiTable {
         self.opened.sources.get(&(slice.partition.clone(), slice.file_id.clone()))
     }
 
-    /// Whether the source's folders give its rows their partition columns: Hudi 0.9, which does not say how it names
-    /// folders, reads null.
+    /// Whether the partition columns come from the source's folders. In tables of Hudi 0.9 they are null, since its
+    /// properties do not state how folders are named.
     fn source_has_partitions(&self) -> bool {
         self.opened.properties.get("hoodie.datasource.write.hive_style_partitioning").is_some()
     }
@@ -300,7 +301,7 @@ impl TableFile for HudiTable {
                 .map_err(|_| Error::unsupported("a table of more than 2^32 file groups"))?;
             let with_logs = self.reads_logs() && !slice.logs.is_empty();
             let len = match (&slice.base, with_logs) {
-                // Reading it says what is missing.
+                // Reading it reports the missing files.
                 (None, false) if !slice.missing.is_empty() => 1,
                 (None, false) => continue,
                 (Some(base), false) => base.len,

@@ -87,7 +87,7 @@ pub(crate) fn read(scan: &ScanShared, stripe: &Stripe, layout: &StripeLayout) ->
     Ok(Some(Groups { runs, located, of_groups, of_stripe: HashMap::new() }))
 }
 
-/// Adds what the file's metadata state of the stripe's columns. The statistics of encrypted columns describe
+/// Adds the statistics of the stripe's columns in the file's metadata. The statistics of encrypted columns describe
 /// masked values.
 pub(crate) fn with_stripe(mut groups: Groups, scan: &ScanShared, stripe: &Stripe) -> Result<Groups> {
     let stated = scan.shape.stated(stripe)?.into_iter().enumerate();

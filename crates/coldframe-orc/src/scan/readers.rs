@@ -197,7 +197,7 @@ impl Stored {
         }
     }
 
-    /// What is stated of a column in a row group, or in the whole stripe, to be compared with its values.
+    /// The statistics of a column in a row group, or in the whole stripe, to be compared with its values.
     pub(super) fn tally(&self, place: usize, group: Option<usize>) -> Option<Tally> {
         // Superfluous values are counted in the statistics, too.
         let groups = self.job.groups.as_deref().filter(|_| self.superfluous.get(place) != Some(&true))?;
