@@ -161,7 +161,7 @@ fn check_cleaned(
     )))
 }
 
-/// Whether a file of a state was cleaned: one that is not older than the base file of its group.
+/// Whether a file that the state needs was cleaned. Files older than the base file of their group are not needed.
 fn any_cleaned(
     folder: &dyn Folder,
     timeline: &Timeline,

@@ -57,7 +57,7 @@ coldframe_core::options! {
 }
 
 impl OpenOptions {
-    /// What is shown.
+    /// The view.
     pub(crate) fn shown(&self) -> Result<Shown> {
         let time = |name: &str, of: &Option<Time>| match of {
             Some(Time::Text(text)) => instant(name, text).map(Some),

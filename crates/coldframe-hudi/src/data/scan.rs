@@ -266,7 +266,7 @@ impl MergedRows {
     }
 }
 
-/// The rows that base rows show.
+/// Replaces base rows by the merged records of their keys; drops those that are deleted.
 fn merge_batch(logs: &LogContext, merged: &mut Merged, base: RecordBatch) -> Result<RecordBatch> {
     if merged.is_empty() {
         return Ok(base);

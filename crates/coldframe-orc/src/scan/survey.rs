@@ -468,7 +468,8 @@ impl StripeBatches {
                 pass.agreed.push(agreed);
             }
             stored.check_position(place, reader.as_ref(), stored.job.stripe.rows, Chunks::Strict)?;
-            // The statistics of the stripe decide between the values and those of a row group.
+            // If values contradict the statistics of a row group, the statistics of the stripe decide which is
+            // right.
             let of_stripe = stored.check(of_stripe.as_ref(), 0);
             let is_contradicted = of_stripe.is_err() && !pass.misplaced.is_empty();
             let of_stripe = of_stripe.unwrap_or_default();

@@ -39,8 +39,8 @@ use crate::layout::row_group::RowGroup;
 /// before they are counted.
 const MAX_ROWS: usize = 1 << 20;
 
-/// A row group of at most so many Arrow bytes is decoded whole before its first row is returned. A longer one is
-/// decoded twice.
+/// A row group with at most this many Arrow bytes is decoded completely before its first row is returned. A larger
+/// one is decoded twice.
 const MAX_WHOLE_BYTES: u64 = 64 << 20;
 
 /// Arrow bytes that the empty cells of a batch may take. They take no bytes in the file, so its size is no bound.

@@ -121,7 +121,7 @@ class _Sources:
         return sources.items()
 
     def _look(self, name: str) -> tuple[str, int]:
-        """The name of a file's columns, and its number of rows."""
+        """The id of a file's columns, and its number of rows."""
         destination = self._journal.destination
         path, options = destination.path(name), destination.storage_options
         schema, _ = self._target.sink.open(path, options)

@@ -85,7 +85,7 @@ def _mapped(
         # Without `:key`, Hive takes the first column for the key.
         places = [":key", *places]
     if len(places) != len(columns):
-        raise SchemaError(f"{len(columns)} columns, and a mapping of {len(places)}: {mapping}")
+        raise SchemaError(f"expected a mapping of {len(columns)} columns, found {len(places)}: {mapping}")
     wanted: dict[str, str] = {}
     names: dict[str, str] = {}
     for column, place in zip(columns, places, strict=True):
