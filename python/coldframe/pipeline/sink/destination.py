@@ -172,7 +172,7 @@ class Destination:
                 self._store.delete(staged)
 
     def delete(self, name: str) -> bool:
-        """Deletes a file. Returns whether the file existed, as far as the store reports that."""
+        """Deletes a file. Returns whether the file existed, if the store reports that."""
         try:
             self._store.delete(name)
         except NotFoundError:

@@ -1,4 +1,4 @@
-"""Proposes missing entries of tables.toml, as far as the files reveal them."""
+"""Proposes missing entries of tables.toml, from the content of the files."""
 
 from __future__ import annotations
 
