@@ -602,8 +602,8 @@ class RawFile:
     def proposal(self) -> dict[str, Any] | None: ...
     def statistics(self) -> Any: ...
     def lengths(self, progress: Callable[[int], None] | None = None) -> dict[str, Any]: ...
-    def dictionaries(self, column: str, told: Callable[[str, int, int, object], None]) -> None:
-        """Calls `told` with part, start, end and values of each dictionary."""
+    def dictionaries(self, column: str, each: Callable[[str, int, int, object], None]) -> None:
+        """Calls `each` with part, start, end and values of each dictionary."""
     def stated(self, split: tuple[int, int, int]) -> list[list[dict[str, Any]]] | None:
         """The file's statistics for the columns of a split: as `statistics`, by unit or for all units."""
     def witness(self, split: tuple[int, int, int]) -> RawWitness:

@@ -180,7 +180,7 @@ impl TableFile for Evolved {
     fn extremes(&self, split: &Split, columns: &[String], by_unit: bool) -> Result<Option<Vec<Extremes>>> {
         let converted: Vec<Option<&Conversion>> =
             columns.iter().map(|name| self.conversions.get(name)).collect();
-        // A value that does not fit is null: then only the rows tell how many values there are.
+        // A value that does not fit is null: then the number of values is known only from the rows.
         if !converted.iter().flatten().all(|conversion| conversion.keeps_filters()) {
             return Ok(None);
         }

@@ -21,7 +21,7 @@ coldframe_core::choices! {
 }
 
 coldframe_core::choices! {
-    /// Which version's rules of merging apply to tables that several versions of Hudi read differently.
+    /// The version of Hudi whose rules of merging apply, for tables that versions read differently.
     #[derive(Default)]
     #[non_exhaustive]
     pub enum HudiReader {

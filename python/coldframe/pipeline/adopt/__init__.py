@@ -35,7 +35,7 @@ __all__ = ["REPORT", "Adoption", "adopt"]
 _log = logging.getLogger(__name__)
 REPORT = f"{HOME}/adoption.json"
 _HONOURED = frozenset({"to", "adopt", "tables", "locations", "compression", "untyped"})
-"""The options that an adoption follows; it refuses all others, rather than pass over them."""
+"""The options that an adoption supports; it refuses all others."""
 
 
 def adopt(
@@ -52,12 +52,12 @@ def adopt(
     find_target("iceberg")  # raises without PyIceberg
     source, goal = os.fsdecode(src), root_of(dst)
     if is_remote(goal):
-        raise unsupported(f"adopting into {goal}: so far, only into a directory of a local or mounted disk")
+        raise unsupported(f"adopting into {goal}: expected a directory on a local or mounted disk")
     destination = Destination(goal)
     if not destination.is_empty():
         raise unsupported(
-            f"a second adoption into {destination.root}, which would add what is new: so far, only into an "
-            "empty directory"
+            f"a second adoption into {destination.root}: expected an empty directory, since files cannot be "
+            "added to adopted tables yet"
         )
     listing = find_source(source, options, tables)
     adoption = Adoption(source, destination.root, "iceberg", "raise", [], is_plan=plan)
@@ -78,7 +78,7 @@ def adopt(
 
 
 def _outcome(table: FoundTable, destination: Destination, options: Options, *, plan: bool) -> TableOutcome:
-    """Adopts one table. What is wrong with it is no reason to stop before the others."""
+    """Adopts one table. If that fails, the other tables are still adopted."""
     outcome = TableOutcome(table.name)
     try:
         columns = columns_of_table(table)

@@ -49,16 +49,16 @@ _OF_PARQUET = "MapredParquetInputFormat"
 
 @dataclass
 class FoundSource:
-    """The tables that can be looked at."""
+    """The tables of a source, and the parts that are no tables."""
 
     tables: list[FoundTable] = field(default_factory=list)
     notes: dict[str, list[str]] = field(default_factory=dict)
-    """What was noticed about tables, by their names."""
+    """Notes about tables, by their names."""
     left_out: list[Finding] = field(default_factory=list)
 
 
 def find_source(source: str, options: Options, tables: Tables = None) -> FoundSource:
-    """All tables of a source, without a look into their files. `tables`: as in `migrate`, for a directory."""
+    """All tables of a source, without opening their files. `tables`: as in `migrate`, for a directory."""
     if not is_metastore(source, or_file=True):
         return _folders(source, options, tables)
     if tables is not None:
@@ -223,7 +223,7 @@ def _local(location: str, table: str) -> str:
     if not location:
         raise SchemaError(f"{table}: a partition has no location")
     if is_remote(location):
-        raise unsupported(f"adopting files at {location}: so far, only files of local or mounted disks")
+        raise unsupported(f"adopting files at {location}: expected files on local or mounted disks")
     return os.path.abspath(location)
 
 
@@ -252,7 +252,7 @@ def _row(batch: pa.RecordBatch) -> dict[str, pa.Scalar]:
 
 def _folders(source: str, options: Options, tables: Tables) -> FoundSource:
     if is_remote(source):
-        raise unsupported(f"adopting files at {source}: so far, only files of local or mounted disks")
+        raise unsupported(f"adopting files at {source}: expected files on local or mounted disks")
     inventory, tables_there = look(os.path.abspath(source), tables, options)
     listing = FoundSource()
     for table in tables_there:

@@ -35,7 +35,7 @@ from coldframe.pipeline.sink.sinks import in_types_of
 
 _ADOPTED = "coldframe.adopted"
 _PLACEHOLDER = "not shown"
-"""The column that keeps the ids of columns which the table does not show from being given out again."""
+"""A temporary column: it reserves the ids of hidden columns, so that no new column gets them."""
 
 
 @dataclass
@@ -91,7 +91,7 @@ class NewTable:
         try:
             return self._check(catalog.load_table(identifier), entries)
         except BaseException:
-            # Metadata alone: the files of the source are not the catalog's to delete.
+            # `drop_table` removes only the entry: no file of the source may be deleted.
             catalog.drop_table(identifier)
             raise
 
@@ -113,7 +113,7 @@ class NewTable:
         properties = {
             "format-version": "2",
             PROPERTY: mapping.to_json(),
-            # Nobody's expiry or drop deletes files of the source.
+            # Engines that expire snapshots or drop the table must not delete files of the source.
             "gc.enabled": "false",
             "write.format.default": most,
             _ADOPTED: "true",
@@ -216,7 +216,7 @@ class NewTable:
         return UNPROVED if item.values.print.differences(seen) else ""
 
     def _keep_ids(self, transaction: Any, last: int) -> None:
-        """Raises the table's last id, by a schema with one more column that is replaced at once."""
+        """Increases the table's last column id: adds a schema with one more column, then replaces it."""
         from pyiceberg.schema import Schema
         from pyiceberg.table.update import AddSchemaUpdate, SetCurrentSchemaUpdate
         from pyiceberg.types import NestedField, StringType

@@ -53,7 +53,7 @@ def _suggestion(table: Table, *, shared: bool) -> str:
         shown = _readings(first, columns)
     lines.append(f'schema = "{columns}"')
     if serde is None:
-        lines.append('serde = "?"   # "text" or "binary": the first rows do not tell')
+        lines.append('serde = "?"   # "text" or "binary": the first rows do not show which')
     else:
         other = next(name for name in _SERDES if name != serde)
         lines.append(f'serde = "{serde}"   # by the first rows; or "{other}"')

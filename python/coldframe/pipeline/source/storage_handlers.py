@@ -95,7 +95,7 @@ def _mapped(
             continue
         family, _, qualifier = cell.partition(":")
         if not family or not qualifier or cell in wanted:
-            raise SchemaError(f"column {column.name} is {place}: only the key and single cells are mapped")
+            raise SchemaError(f"column {column.name} is {place}: only the key and single cells can be read")
         binary = is_binary if not hash or kind in ("-", "") else kind.lower().startswith("b")
         wanted[cell] = _type(column.type, is_binary=binary)
         names[cell] = column.name
