@@ -692,6 +692,20 @@ class RawBatch:
     def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...
 
 @final
+class RawPositions:
+    """The numbers of the deleted rows of a file."""
+
+    def add(self, numbers: ArrowArrayExportable, path: str) -> None:
+        """Adds numbers, an array of int64, of the delete file `path`."""
+    def add_vector(self, vector: bytes, path: str, offset: int) -> None:
+        """Adds the numbers of a deletion vector, which lies at `offset` of the file `path`."""
+    def remaining(self, batch: ArrowArrayExportable, numbers: str) -> RawBatch | None:
+        """The rows of a batch that are not deleted; None if all rows stay.
+
+        `numbers`: the column of row numbers, ascending.
+        """
+
+@final
 class RawFingerprint:
     """The fingerprint of the added rows, which does not depend on their order.
 
