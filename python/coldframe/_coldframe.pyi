@@ -615,6 +615,8 @@ class RawFile:
         """`known` of `open_file`; None for a folder."""
     def notices(self) -> list[tuple[str, str]]:
         """Warnings for users: the kind, such as "encrypted_columns", and a text."""
+    def notices_by_reading(self) -> list[tuple[str, str]]:
+        """Warnings that only reading a part of the table gives, as reading its rows does."""
     @property
     def threads(self) -> int | None:
         """The option `threads`, if it was given."""

@@ -112,6 +112,10 @@ impl TableFile for Evolved {
         self.file.notices()
     }
 
+    fn notices_by_reading(&self) -> Result<Vec<Notice>> {
+        self.file.notices_by_reading()
+    }
+
     fn splits(&self, target: u64) -> Result<Vec<Split>> {
         self.file.splits(target)
     }

@@ -63,9 +63,7 @@ impl ScanShared {
                 columns.extend(stored.map(|field| (root.id, field.clone())));
             }
         }
-        for (id, field) in &columns {
-            add_needed(&shape, *id, field.data_type(), &mut needed)?;
-        }
+        add_all(&shape, &columns, &mut needed)?;
         let tree = &shape.tree;
         let row = |id: &usize| tree.get(*id).filter(|c| !c.repeated).map_or(0, |c| c.kind.bytes());
         let row = needed.iter().map(row).fold(1, u64::saturating_add);
@@ -83,6 +81,16 @@ impl ScanShared {
             damage: request.damage.clone(),
             shape,
         })
+    }
+}
+
+impl ScanShared {
+    /// The scan of some of its columns.
+    pub(crate) fn only(&self, columns: Vec<(usize, FieldRef)>, schema: SchemaRef) -> Result<Self> {
+        let root = self.shape.tree.root().filter(|root| root.kind == Kind::Struct);
+        let mut needed: Vec<usize> = root.into_iter().map(|root| root.id).collect();
+        add_all(&self.shape, &columns, &mut needed)?;
+        Ok(Self { columns, schema, needed, ..self.clone() })
     }
 }
 
@@ -113,6 +121,11 @@ impl ScanShared {
         let fields: Fields = columns.iter().map(|(_, field)| field.clone()).collect();
         Some(Self { columns, schema: Arc::new(Schema::new(fields)), ..self.clone() })
     }
+}
+
+/// Adds the ids of columns and of the nested columns that their fields have.
+fn add_all(shape: &Shape, columns: &[(usize, FieldRef)], needed: &mut Vec<usize>) -> Result<()> {
+    columns.iter().try_for_each(|(id, field)| add_needed(shape, *id, field.data_type(), needed))
 }
 
 /// Adds `id` and the nested columns that `data_type` has.

@@ -419,12 +419,14 @@ def lacking(table: Table, files: Iterable[SourceFile], unit: str) -> list[str]:
             with contextlib.suppress(ColdframeError, OSError, TypeError, ValueError):
                 reading = table.reading_of(file)
                 options = open_options(reading.format, reading.options, unit)
-                coldframe.open(
+                opened = coldframe.open(
                     file.path,
                     format=cast(FormatName, reading.format),
                     storage_options=file.storage_options,
                     **options,
                 )
+                met = opened._raw.notices_by_reading()
+                missing += [text for kind, text in met if kind == "partial_table"]
         missing += [
             str(warning.message) for warning in caught if issubclass(warning.category, PartialTableWarning)
         ]
