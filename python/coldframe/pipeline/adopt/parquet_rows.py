@@ -9,14 +9,20 @@ import pyarrow.parquet as pq
 
 from coldframe.errors import SchemaError
 from coldframe.pipeline.adopt.layouts import parts_of
+from coldframe.pipeline.file_access import StorageOptions, reading
 
 _ROWS = 64 * 1024
 
 
-def parquet_rows(path: str, columns: pa.Schema, keys: Mapping[str, pa.Scalar]) -> Iterator[pa.RecordBatch]:
+def parquet_rows(
+    path: str,
+    columns: pa.Schema,
+    keys: Mapping[str, pa.Scalar],
+    storage_options: StorageOptions = None,
+) -> Iterator[pa.RecordBatch]:
     """The rows of a file, and the values of its partition; SchemaError if a value does not fit its column."""
     schema = pa.schema([*columns, *(pa.field(name, value.type) for name, value in keys.items())])
-    with pq.ParquetFile(path, coerce_int96_timestamp_unit="us") as file:
+    with pq.ParquetFile(reading(path, storage_options), coerce_int96_timestamp_unit="us") as file:
         names = {name.lower(): at for at, name in enumerate(file.schema_arrow.names)}
         if len(names) < len(file.schema_arrow.names):
             raise SchemaError(f"{path}: two of its columns differ in case only")
