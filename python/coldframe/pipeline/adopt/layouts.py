@@ -84,7 +84,16 @@ def _of_parquet(path: str, storage_options: StorageOptions) -> FileLayout:
         has_ids=any(_has_id(field) for field in schema),
         has_short_lists=bool(short),
         knows_calendar=_is_proleptic(footer),
+        zone=zone_of(footer),
     )
+
+
+def zone_of(footer: pq.FileMetaData) -> str:
+    """The zone in which Hive 4 shows the timestamps of type INT96 of a file; empty: UTC, or not known."""
+    zone = str((footer.metadata or {}).get(b"writer.time.zone", b"").decode(errors="replace"))
+    leaves = (footer.schema.column(at) for at in range(len(footer.schema.names)))
+    has_any = any(leaf.physical_type == _INT96 for leaf in leaves)
+    return zone if has_any and zone not in ("UTC", "Etc/UTC", "Z", "GMT") else ""
 
 
 def _parquet_field(field: pa.Field, depth: int, leaves: Iterator[Any], short: list[str]) -> FileField:

@@ -51,6 +51,8 @@ class FileLayout:
     """Whether it is known how its days before 1582-10-15 are counted."""
     is_by_position: bool = False
     """Whether its columns have placeholders for names."""
+    zone: str = ""
+    """The zone of its timestamps of type INT96, if it names one other than UTC (Parquet)."""
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from coldframe.pipeline.adopt.records import FileField, FileLayout, FoundFile, F
 
 _FIRST_NANOSECOND, _LAST_NANOSECOND = -(1 << 63) // 1000 + 1, ((1 << 63) - 1) // 1000
 """The times that fit into 64 bits of nanoseconds, in microseconds."""
+_ROWS_OF_AN_INDEX = 10_000
 _CHAR = re.compile(r"(?<!var)char\b", re.IGNORECASE)
 _SMALL = frozenset({pa.int8(), pa.int16()})
 
@@ -160,6 +161,22 @@ def _beyond_nanoseconds(facts: Facts) -> bool:
     return first < _FIRST_NANOSECOND or last > _LAST_NANOSECOND
 
 
+def _negative_zeros(facts: Facts) -> bool:
+    """Readers look for 0.0 by its bits: in the dictionary of a row group of Parquet, and between the smallest
+    and the largest value of 10,000 rows of ORC.
+    """
+    values = facts.values
+    for name, signs in values.zeros.items():
+        if True not in signs:
+            continue
+        if facts.is_parquet:
+            if len(signs) == 1 or len(facts.layout.splits) > 1:
+                return True
+        elif values.rows > _ROWS_OF_AN_INDEX or not (high := values.columns[name].high) or high <= 0:
+            return True
+    return False
+
+
 def _nanoseconds(facts: Facts) -> bool:
     return facts.is_parquet and any(
         pa.types.is_timestamp(part.kind) and part.kind.unit == "ns" and part.declared != "INT96"
@@ -215,6 +232,16 @@ RULES = (
         "early fractions",
         "it has fractions of a second before 1970, which Spark with Iceberg reads a second early",
         lambda facts: bool(facts.values.early) and not facts.is_parquet,
+    ),
+    Rule(
+        "negative zeros",
+        "it has -0.0, and Spark with Iceberg may not find it as 0.0",
+        _negative_zeros,
+    ),
+    Rule(
+        "zone",
+        "it names a zone for its timestamps of type INT96, and Iceberg's readers take these for UTC",
+        lambda facts: facts.layout.zone != "",
     ),
     Rule(
         "nanoseconds",

@@ -102,8 +102,8 @@ class NewTable:
             if not item.verdict.reason and item.layout is not None:
                 mapping.add(item.layout.fields)
         transaction = self._transaction(catalog, mapping)
-        io = self._io(transaction)
-        calls = (partial(self._entry_of, transaction, io, item) for item in self.files)
+        io, reading = transaction._table.io, self._reading(transaction)
+        calls = (partial(self._entry_of, transaction, reading, item) for item in self.files)
         entries = [entry for entry in in_threads(calls, default_threads()) if entry is not None]
         if mapping.last > transaction.table_metadata.last_column_id:
             self._keep_ids(transaction, mapping.last)
@@ -164,7 +164,7 @@ class NewTable:
             properties={**self._properties(), **own},
         )
 
-    def _io(self, transaction: Any) -> Any:
+    def _reading(self, transaction: Any) -> Any:
         """Access to the files of the source and of the target."""
         if not is_remote(self.destination.root) and not any(is_remote(item.file.path) for item in self.files):
             return transaction._table.io
@@ -262,7 +262,10 @@ class NewTable:
         name = f"{self.table.place}/data/{self.ledger.run}-{uuid.uuid4().hex}.parquet"
         path = self.destination.path(name)
         self.written.append(name)
-        with self._create(io, path) as file, pq.ParquetWriter(file, own, compression=self.codec) as writer:
+        # Readers look for 0.0 in a dictionary, and do not find -0.0.
+        plain = any(True in signs for signs in item.values.zeros.values())
+        writing = {"compression": self.codec, "use_dictionary": not plain}
+        with self._create(io, path) as file, pq.ParquetWriter(file, own, **writing) as writer:
             for batch in item.file.rows():
                 writer.write_batch(in_types_of(own, item.values.without_padding(batch)))
         self.destination.settle([name])

@@ -3,6 +3,7 @@
 import json
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from adoptions import OPTIONS, Estate, ids
 
@@ -144,6 +145,34 @@ def test_parquet_stays_with_names_in_another_case_and_typed_partitions(estate):
     (task,) = estate.loaded("t").scan().plan_files()
     assert task.file.file_format == "PARQUET"
     assert task.file.file_path.startswith(f"file://{estate.root}")
+
+
+def test_files_with_negative_zeros_are_converted_without_dictionaries(estate):
+    files = {
+        "lost": pa.table({"d": [-0.0, -1.0, float("nan")]}),
+        "between": pa.table({"d": [-0.0, -1.0, 1.0]}),
+        "positive": pa.table({"d": [0.0]}),
+    }
+    estate.table("t", "d double", files)
+    assert estate.reasons("t") == {"lost": reason("negative zeros"), "between": "", "positive": ""}
+    assert adopt(estate.source, estate.target, OPTIONS).verified
+    (new,) = estate.target.rglob("*.parquet")
+    assert "RLE_DICTIONARY" not in pq.read_metadata(new).row_group(0).column(0).encodings
+    estate.table("u", "d double", {"a.parquet": files["lost"], "b.parquet": pa.table({"d": [-0.0, 0.0]})})
+    assert estate.reasons("u") == {"a.parquet": reason("negative zeros"), "b.parquet": ""}
+
+
+def test_int96_of_a_named_zone_is_converted_to_the_times_that_hive_shows(estate):
+    estate.table("t", "t timestamp", {"a.parquet": pa.table({"t": pa.array([], pa.timestamp("ns"))})})
+    for name, zone in (("a", "America/New_York"), ("b", "UTC")):
+        content = pa.table({"t": pa.array([1_593_600_000_000_000_000], pa.timestamp("ns"))})
+        content = content.replace_schema_metadata({"writer.time.zone": zone})
+        path = estate.root / "t" / f"{name}.parquet"
+        pq.write_table(content, path, use_deprecated_int96_timestamps=True)
+    assert estate.reasons("t") == {"a.parquet": reason("zone"), "b.parquet": ""}
+    assert adopt(estate.source, estate.target, OPTIONS).verified
+    rows = sorted(str(value) for value in estate.loaded("t").scan().to_arrow()["t"].to_pylist())
+    assert rows == ["2020-07-01 06:40:00", "2020-07-01 10:40:00"]
 
 
 def test_files_without_rows_and_tables_without_files(estate):
