@@ -103,7 +103,9 @@ class NewTable:
                 mapping.add(item.layout.fields)
         transaction = self._transaction(catalog, mapping)
         io, reading = transaction._table.io, self._reading(transaction)
-        calls = (partial(self._entry_of, transaction, reading, item) for item in self.files)
+        # The transaction computes its metadata at each access.
+        metadata = transaction.table_metadata
+        calls = (partial(self._entry_of, metadata, reading, item) for item in self.files)
         entries = [entry for entry in in_threads(calls, default_threads()) if entry is not None]
         if mapping.last > transaction.table_metadata.last_column_id:
             self._keep_ids(transaction, mapping.last)
@@ -198,14 +200,14 @@ class NewTable:
             properties["comment"] = self.table.comment
         return properties
 
-    def _entry_of(self, transaction: Any, io: Any, item: Examined) -> Any:
+    def _entry_of(self, metadata: Any, io: Any, item: Examined) -> Any:
         """The entry of a file that stays or of its new file; None if the new file would have no rows."""
         verdict = item.verdict
         if not verdict.reason and item.layout is not None:
             verdict.entry = item.file.path if is_remote(item.file.path) else f"file://{item.file.path}"
             names = self._names_in(item)
-            entry = self._entry(transaction, item, item.layout.splits, names)
-            verdict.reason = self._unlike(transaction, io, entry, item)
+            entry = self._entry(metadata, item, item.layout.splits, names)
+            verdict.reason = self._unlike(metadata, io, entry, item)
             if not verdict.reason:
                 return entry
         verdict.entry = ""
@@ -213,8 +215,8 @@ class NewTable:
             return None
         path = self._convert(io, item)
         layout = layout_of(path, PARQUET, self.destination.storage_options)
-        entry = self._entry(transaction, item, layout.splits, set(self.table.columns.names))
-        if unlike := self._unlike(transaction, io, entry, item):
+        entry = self._entry(metadata, item, layout.splits, set(self.table.columns.names))
+        if unlike := self._unlike(metadata, io, entry, item):
             raise ColdframeError(f"{item.file.path}, converted to {path}: {unlike}")
         return entry
 
@@ -223,11 +225,10 @@ class NewTable:
         there = set() if item.layout is None else {field.name.lower() for field in item.layout.fields}
         return {name for name in self.table.columns.names if name.lower() in there}
 
-    def _entry(self, transaction: Any, item: Examined, splits: Sequence[int], names: set[str]) -> Any:
+    def _entry(self, metadata: Any, item: Examined, splits: Sequence[int], names: set[str]) -> Any:
         from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
         from pyiceberg.typedef import Record
 
-        metadata = transaction.table_metadata
         statistics = item.values.statistics(metadata.schema(), metadata.properties, names)
         stays = not item.verdict.reason
         partition = Record(*(_internal(item.file.keys[name]) for name in self.table.keys.names))
@@ -286,13 +287,13 @@ class NewTable:
             file.flush()
             os.fsync(file.fileno())
 
-    def _unlike(self, transaction: Any, io: Any, entry: Any, item: Examined) -> str:
+    def _unlike(self, metadata: Any, io: Any, entry: Any, item: Examined) -> str:
         """Why the proof of a file fails; empty if PyIceberg reads from it the rows that were decoded."""
         from pyiceberg.table import FileScanTask
 
         seen = RawFingerprint(self.columns.shown, rows_only=True)
         try:
-            for batch in _read(transaction.table_metadata, io, [FileScanTask(entry)]):
+            for batch in _read(metadata, io, [FileScanTask(entry)]):
                 seen.add(in_types_of(self.columns.shown, batch))
         except Exception as error:
             # PyIceberg and pyarrow raise many kinds of errors; each means that it cannot read the file.

@@ -244,9 +244,9 @@ def test_a_file_that_pyiceberg_reads_otherwise_is_converted(estate, monkeypatch)
     estate.table("t", "id bigint", {"a": pa.table({"id": ids(1)})})
     real = NewTable._unlike
 
-    def unlike(self, transaction, io, entry, item):
+    def unlike(self, metadata, io, entry, item):
         is_new = str(estate.target) in entry.file_path
-        return real(self, transaction, io, entry, item) if is_new else "PyIceberg reads other rows from it"
+        return real(self, metadata, io, entry, item) if is_new else "PyIceberg reads other rows from it"
 
     monkeypatch.setattr(NewTable, "_unlike", unlike)
     adoption = adopt(estate.source, estate.target, OPTIONS)
@@ -263,8 +263,8 @@ def test_what_is_not_made_is_refused_in_words(estate, tmp_path):
     with pytest.raises(SchemaError, match="must not contain each other"):
         migrate(InProcess(), estate.source, estate.root / "t" / "new", to="iceberg", adopt=True)
     adopt(estate.source, estate.target, OPTIONS)
-    with pytest.raises(UnsupportedError, match="an audit of adopted tables"):
-        audit(estate.target)
+    with pytest.raises(UnsupportedError, match="a deep audit of adopted tables"):
+        audit(estate.target, deep=True)
     with pytest.raises(ValueError, match="previews it"):
         dry_run(estate.source, tmp_path / "other", OPTIONS)
 

@@ -2,12 +2,14 @@
 
 import os
 from dataclasses import replace
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.orc as po
 import pytest
 from adoptions import OPTIONS, Estate, ids
 
+from coldframe.pipeline import audit
 from coldframe.pipeline.adopt import adopt, ledger
 from coldframe.pipeline.adopt.tables import NewTable
 
@@ -154,6 +156,41 @@ def test_a_table_of_others_is_left_alone(estate):
     with estate.loaded("t").transaction() as transaction:
         transaction.remove_properties(ledger.PROPERTY)
     assert "is not of this adoption" in adopt(estate.source, estate.target, OPTIONS).adopted[0].refused
+
+
+def faults_of(estate: Estate) -> list[tuple[str, str]]:
+    found = audit(estate.target)
+    assert found.exit_code == int(bool(found.faults))
+    return [
+        (Path(fault.file).name.rpartition("-")[0] or Path(fault.file).name, fault.kind)
+        for fault in found.faults
+    ]
+
+
+def test_an_audit_finds_files_that_changed(estate):
+    clean = audit(estate.target)
+    assert (clean.verdict.text, clean.files, clean.rows) == ("verified", 3, 4)
+    put(estate, "old", 9, column="_col0")  # its rows are in a new file
+    os.utime(estate.root / "t" / "a")
+    assert faults_of(estate) == []
+    content = bytearray((estate.root / "t" / "a").read_bytes())
+    content[5] ^= 1
+    (estate.root / "t" / "a").write_bytes(content)
+    put(estate, "b", 3, 4, 5, 6)
+    assert faults_of(estate) == [("a", "altered"), ("b", "resized")]
+    (estate.root / "t" / "a").unlink()
+    (new,) = estate.target.rglob("*.parquet")
+    new.unlink()
+    run = new.name.partition("-")[0]
+    assert faults_of(estate) == [("a", "missing"), ("b", "resized"), (run, "missing")]
+
+
+def test_an_audit_of_a_table_that_is_gone_or_written_to(estate):
+    for_others(estate).append(pa.table({"id": ids(100)}))
+    assert "written by others" in audit(estate.target).verdict.text
+    assert audit(estate.target).exit_code == 1
+    estate.loaded("t").catalog.drop_table(("a", "t"))
+    assert faults_of(estate) == [("t", "table")]
 
 
 class Killed(BaseException):
