@@ -12,10 +12,20 @@ import pyarrow as pa
 from coldframe.arguments import default_threads
 from coldframe.errors import SchemaError, unsupported
 from coldframe.pipeline.adopt.changes import identity_now
-from coldframe.pipeline.adopt.layouts import layout_of, parts_of
+from coldframe.pipeline.adopt.layouts import PARQUET, layout_of, parts_of
 from coldframe.pipeline.adopt.measures import Measured
 from coldframe.pipeline.adopt.records import FileLayout, FoundFile, FoundTable, Verdict
-from coldframe.pipeline.adopt.rules import FOREIGN, SHARED, WHOLE, Facts, assumed, reason_of, why_never
+from coldframe.pipeline.adopt.rules import (
+    FOREIGN,
+    SHARED,
+    WHOLE,
+    ZEROS,
+    Facts,
+    assumed,
+    hides_zeros,
+    reason_of,
+    why_never,
+)
 from coldframe.pipeline.scheduling import in_threads
 from coldframe.pipeline.source.identity import content_digest
 from coldframe.spark.types import plain_schema
@@ -80,7 +90,20 @@ def examine(
     that stay since an earlier run.
     """
     calls = (partial(_examine, table, columns, file) for file in files)
-    return _once(list(in_threads(calls, default_threads())), set(taken))
+    examined = list(in_threads(calls, default_threads()))
+    _look_at_zeros(examined)
+    return _once(examined, set(taken))
+
+
+def _look_at_zeros(examined: Sequence[Examined]) -> None:
+    signs = (pair for item in examined for pair in item.values.zeros.items())
+    columns = {name for name, of in signs if True in of}
+    for item in examined:
+        if item.verdict.reason or item.layout is None:
+            continue
+        is_parquet = item.file.format == PARQUET
+        if any(hides_zeros(item.layout, item.values, name, is_parquet=is_parquet) for name in columns):
+            item.verdict.reason = ZEROS
 
 
 def _once(examined: list[Examined], seen: set[str]) -> list[Examined]:

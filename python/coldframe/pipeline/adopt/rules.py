@@ -161,20 +161,19 @@ def _beyond_nanoseconds(facts: Facts) -> bool:
     return first < _FIRST_NANOSECOND or last > _LAST_NANOSECOND
 
 
-def _negative_zeros(facts: Facts) -> bool:
-    """Readers look for 0.0 by its bits: in the dictionary of a row group of Parquet, and between the smallest
-    and the largest value of 10,000 rows of ORC.
+def hides_zeros(layout: FileLayout, values: Measured, column: str, *, is_parquet: bool) -> bool:
+    """Whether readers that look for a zero may pass over this file's zeros, which may have the other sign.
+
+    They compare bits: with the dictionary of a row group of Parquet, and with the smallest and the largest
+    value of 10,000 rows of ORC.
     """
-    values = facts.values
-    for name, signs in values.zeros.items():
-        if True not in signs:
-            continue
-        if facts.is_parquet:
-            if len(signs) == 1 or len(facts.layout.splits) > 1:
-                return True
-        elif values.rows > _ROWS_OF_AN_INDEX or not (high := values.columns[name].high) or high <= 0:
-            return True
-    return False
+    signs = values.zeros.get(column)
+    if not signs:
+        return False
+    if is_parquet:
+        return len(signs) == 1 or len(layout.splits) > 1
+    ends = values.columns[column]
+    return values.rows > _ROWS_OF_AN_INDEX or ends.low is None or not ends.low < 0 < ends.high
 
 
 def _nanoseconds(facts: Facts) -> bool:
@@ -234,11 +233,6 @@ RULES = (
         lambda facts: bool(facts.values.early) and not facts.is_parquet,
     ),
     Rule(
-        "negative zeros",
-        "it has -0.0, and Spark with Iceberg may not find it as 0.0",
-        _negative_zeros,
-    ),
-    Rule(
         "zone",
         "it names a zone for its timestamps of type INT96, and Iceberg's readers take these for UTC",
         lambda facts: facts.layout.zone != "",
@@ -259,6 +253,7 @@ RULES = (
 WHOLE = "its rows are those of a transactional table's directories together"
 FOREIGN = "Iceberg has no data files of this format"
 SHARED = "it belongs to two partitions: a delete of rows in one would hit the other"
+ZEROS = "the table has -0.0, and Spark with Iceberg may pass over zeros of the other sign in this file"
 UNPROVED = "PyIceberg reads other rows from it"
 UNREAD = "PyIceberg cannot read it"
 

@@ -29,7 +29,7 @@ from coldframe.arguments import default_threads
 from coldframe.errors import ColdframeError, SchemaError
 from coldframe.pipeline.adopt.changes import Changes
 from coldframe.pipeline.adopt.examining import Columns, Examined
-from coldframe.pipeline.adopt.layouts import PARQUET, layout_of
+from coldframe.pipeline.adopt.layouts import PARQUET, layout_of, parts_of
 from coldframe.pipeline.adopt.ledger import PROPERTY as ADOPTION
 from coldframe.pipeline.adopt.ledger import Ledger, begin, write_ledger
 from coldframe.pipeline.adopt.mapping import PROPERTY
@@ -264,8 +264,9 @@ class NewTable:
         path = self.destination.path(name)
         self.written.append(name)
         # Readers look for 0.0 in a dictionary, and do not find -0.0.
-        plain = any(True in signs for signs in item.values.zeros.values())
-        writing = {"compression": self.codec, "use_dictionary": not plain}
+        plain = [column.name for column in own if not _has_floats(column.type)]
+        has_zeros = any(item.values.zeros.values())
+        writing = {"compression": self.codec, "use_dictionary": plain if has_zeros else True}
         with self._create(io, path) as file, pq.ParquetWriter(file, own, **writing) as writer:
             for batch in item.file.rows():
                 writer.write_batch(in_types_of(own, item.values.without_padding(batch)))
@@ -350,6 +351,10 @@ class NewTable:
                     f"the finished table has {entry.file_path} in partition {there.partition}, not "
                     f"{entry.partition}"
                 )
+
+
+def _has_floats(kind: pa.DataType) -> bool:
+    return pa.types.is_floating(kind) or any(_has_floats(part.type) for part in parts_of(kind))
 
 
 def about(ledger: Ledger, current: Any) -> Json:

@@ -11,7 +11,7 @@ from coldframe.cli import main
 from coldframe.errors import ColdframeError, SchemaError, UnsupportedError
 from coldframe.pipeline import InProcess, audit, dry_run, migrate
 from coldframe.pipeline.adopt import adopt
-from coldframe.pipeline.adopt.rules import RULES, is_promoted
+from coldframe.pipeline.adopt.rules import RULES, ZEROS, is_promoted
 from coldframe.pipeline.adopt.tables import NewTable
 
 
@@ -149,17 +149,20 @@ def test_parquet_stays_with_names_in_another_case_and_typed_partitions(estate):
 
 def test_files_with_negative_zeros_are_converted_without_dictionaries(estate):
     files = {
-        "lost": pa.table({"d": [-0.0, -1.0, float("nan")]}),
-        "between": pa.table({"d": [-0.0, -1.0, 1.0]}),
-        "positive": pa.table({"d": [0.0]}),
+        "lost": pa.table({"d": [-0.0, -1.0, float("nan")], "e": [0.0] * 3}),
+        "between": pa.table({"d": [-0.0, -1.0, 1.0], "e": [0.0] * 3}),
+        "other": pa.table({"d": [0.0, 1.0]}),
+        "none": pa.table({"d": [1.0]}),
     }
-    estate.table("t", "d double", files)
-    assert estate.reasons("t") == {"lost": reason("negative zeros"), "between": "", "positive": ""}
+    estate.table("t", "d double, e double", files)
+    assert estate.reasons("t") == {"lost": ZEROS, "between": "", "other": ZEROS, "none": ""}
     assert adopt(estate.source, estate.target, OPTIONS).verified
-    (new,) = estate.target.rglob("*.parquet")
-    assert "RLE_DICTIONARY" not in pq.read_metadata(new).row_group(0).column(0).encodings
+    for new in estate.target.rglob("*.parquet"):
+        assert "RLE_DICTIONARY" not in pq.read_metadata(new).row_group(0).column(0).encodings
     estate.table("u", "d double", {"a.parquet": files["lost"], "b.parquet": pa.table({"d": [-0.0, 0.0]})})
-    assert estate.reasons("u") == {"a.parquet": reason("negative zeros"), "b.parquet": ""}
+    assert estate.reasons("u") == {"a.parquet": ZEROS, "b.parquet": ""}
+    estate.table("v", "d double", {"a": files["other"]})
+    assert estate.reasons("v") == {"a": ""}
 
 
 def test_int96_of_a_named_zone_is_converted_to_the_times_that_hive_shows(estate):
