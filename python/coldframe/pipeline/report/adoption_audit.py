@@ -63,7 +63,11 @@ def _check_table(
     with catalog_of(destination, some.in_catalog) as handle:
         current = loaded(handle.open(), some.identifier) if handle.exists else None
         known = next(
-            (one for one in ledgers if current is not None and current.properties.get(PROPERTY) == one.run),
+            (
+                item
+                for item in ledgers
+                if current is not None and current.properties.get(PROPERTY) == item.run
+            ),
             None,
         )
         if current is None or known is None:

@@ -159,11 +159,11 @@ def test_a_table_of_others_is_left_alone(estate):
 
 
 def faults_of(estate: Estate) -> list[tuple[str, str]]:
-    found = audit(estate.target)
-    assert found.exit_code == int(bool(found.faults))
+    result = audit(estate.target)
+    assert result.exit_code == int(bool(result.faults))
     return [
         (Path(fault.file).name.rpartition("-")[0] or Path(fault.file).name, fault.kind)
-        for fault in found.faults
+        for fault in result.faults
     ]
 
 
@@ -194,7 +194,7 @@ def test_an_audit_of_a_table_that_is_gone_or_written_to(estate):
 
 
 class Killed(BaseException):
-    """Stands for a kill: nothing is tidied."""
+    """Ends a run as a kill does: nothing is tidied."""
 
 
 @pytest.mark.parametrize("moment", ["before the commit", "after the commit"])
