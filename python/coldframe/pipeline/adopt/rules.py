@@ -20,6 +20,7 @@ from coldframe.pipeline.adopt.records import FileField, FileLayout, FoundFile, F
 
 _FIRST_NANOSECOND, _LAST_NANOSECOND = -(1 << 63) // 1000 + 1, ((1 << 63) - 1) // 1000
 """The times that fit into 64 bits of nanoseconds, in microseconds."""
+_ROWS_OF_AN_INDEX = 10_000
 _CHAR = re.compile(r"(?<!var)char\b", re.IGNORECASE)
 _SMALL = frozenset({pa.int8(), pa.int16()})
 
@@ -160,6 +161,21 @@ def _beyond_nanoseconds(facts: Facts) -> bool:
     return first < _FIRST_NANOSECOND or last > _LAST_NANOSECOND
 
 
+def hides_zeros(layout: FileLayout, values: Measured, column: str, *, is_parquet: bool) -> bool:
+    """Whether readers that look for a zero may pass over this file's zeros, which may have the other sign.
+
+    They compare bits: with the dictionary of a row group of Parquet, and with the smallest and the largest
+    value of 10,000 rows of ORC.
+    """
+    signs = values.zeros.get(column)
+    if not signs:
+        return False
+    if is_parquet:
+        return len(signs) == 1 or len(layout.splits) > 1
+    ends = values.columns[column]
+    return values.rows > _ROWS_OF_AN_INDEX or ends.low is None or not ends.low < 0 < ends.high
+
+
 def _nanoseconds(facts: Facts) -> bool:
     return facts.is_parquet and any(
         pa.types.is_timestamp(part.kind) and part.kind.unit == "ns" and part.declared != "INT96"
@@ -217,6 +233,11 @@ RULES = (
         lambda facts: bool(facts.values.early) and not facts.is_parquet,
     ),
     Rule(
+        "zone",
+        "it names a zone for its timestamps of type INT96, and Iceberg's readers take these for UTC",
+        lambda facts: facts.layout.zone != "",
+    ),
+    Rule(
         "nanoseconds",
         "its timestamps are in nanoseconds, which Iceberg's format 2 does not have",
         _nanoseconds,
@@ -232,6 +253,7 @@ RULES = (
 WHOLE = "its rows are those of a transactional table's directories together"
 FOREIGN = "Iceberg has no data files of this format"
 SHARED = "it belongs to two partitions: a delete of rows in one would hit the other"
+ZEROS = "the table has -0.0, and Spark with Iceberg may pass over zeros of the other sign in this file"
 UNPROVED = "PyIceberg reads other rows from it"
 UNREAD = "PyIceberg cannot read it"
 

@@ -182,6 +182,7 @@ KINDS: Mapping[str, Kind] = {
     ),
     "lost_journal": Kind("note", False, "part of the journal was lost", "parts of the journal were lost"),
     "error": Kind("failed", True, "table is not as requested", "tables are not as requested"),
+    "not_adopted": Kind("failed", True, "table cannot be adopted", "tables cannot be adopted"),
     # Comparison with a metastore.
     "metastore": Kind("failed", True, "difference to the metastore", "differences to the metastore"),
     # Only in audits.
