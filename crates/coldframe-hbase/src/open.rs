@@ -524,7 +524,7 @@ impl OpenTable {
         Ok(RegionPlan::new(self.source(), region.clone(), scanning, families, rows))
     }
 
-    /// What seems to be missing, for the user.
+    /// Warnings for the user about parts of the table that seem to be missing.
     pub(crate) fn lacking(&self) -> Result<Vec<String>> {
         let (name, mut texts) = (&self.shared.table, Vec::new());
         if let Some(first) = self.unknown.first() {

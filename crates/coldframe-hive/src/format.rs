@@ -103,8 +103,8 @@ impl Format for HiveFormat {
         let left_out = |kind, count, note: &str| {
             (count > 0).then(|| Content::new(kind, "", Some(false)).counted(count, "directories").noted(note))
         };
-        let later = "writes later than the list: whether they count is unknown";
-        let open = "open writes: whether they will count is unknown yet";
+        let later = "writes later than the list: it is unknown whether they are committed";
+        let open = "open writes: it is unknown whether they will be committed";
         let all =
             [left_out("later writes", uncounted.later, later), left_out("open writes", uncounted.open, open)];
         Ok(all.into_iter().flatten().collect())

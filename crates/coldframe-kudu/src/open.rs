@@ -30,7 +30,7 @@ pub(crate) struct LocatedTable {
     pub(crate) name: String,
     /// The log of each tablet.
     pub(crate) logs: Vec<Arc<TabletLog>>,
-    /// Whether every partition must have a tablet, if the user has said so.
+    /// Whether every partition must have a tablet; `None` if the user does not specify this.
     pub(crate) complete: Option<bool>,
     /// Whether logs are replayed.
     pub(crate) wal: bool,

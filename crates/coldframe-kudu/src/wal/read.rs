@@ -100,7 +100,7 @@ pub(crate) enum OpBody {
     Other,
 }
 
-/// Whether and how an operation was applied, as far as this is known.
+/// Whether and how an operation was applied, if this is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Applied {
     /// This is unknown, since there is no commit message.
@@ -121,7 +121,7 @@ pub(crate) struct Op {
     pub(crate) applied: Applied,
 }
 
-/// The contents of a log, as far as a replay needs them.
+/// The contents of a log that a replay needs.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     /// The operations by index.

@@ -406,8 +406,7 @@ fn unwritable_input_is_refused_by_name() {
         assert!(matches!(e.kind(), ErrorKind::Schema(_)) && e.to_string().contains(expected), "{e}");
     }
 
-    // There is a null in a column that is not nullable in the writer's schema, which the writer uses instead
-    // of the schema of the batch.
+    // The writer checks nulls by its own schema, not by the batch's: here only the writer's column is not nullable.
     let schema = Schema::new(vec![Field::new("n", DataType::Int32, false)]);
     let mut writer = Writer::new(Vec::new(), &schema, WriteOptions::default()).unwrap();
     let null: ArrayRef = Arc::new(Int32Array::from(vec![Some(1), Some(2), None]));

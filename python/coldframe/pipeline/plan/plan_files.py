@@ -250,7 +250,7 @@ def _arguments(format: str, storage_options: StorageOptions, options: Mapping[st
 
 
 def schema_id(schema: pa.Schema) -> str:
-    """A name that is derived from the columns: equal columns have equal names."""
+    """An id that is derived from the columns: equal columns have equal ids."""
     return hashlib.sha256(schema.serialize().to_pybytes()).hexdigest()[:16]
 
 
