@@ -50,7 +50,7 @@ def _larger_than_a_broadcast(spark: SparkSession) -> Iterator[None]:
 
 @pytest.mark.usefixtures("_larger_than_a_broadcast")
 class TestPushedDown:
-    """Spark's plan has the pushed parts, and evaluates the rest."""
+    """The plan shows the parts of a query that are pushed down; Spark evaluates the rest."""
 
     def test_columns_and_filters_are_pushed_down(self, spark: SparkSession, numbers: Path) -> None:
         frame = load(spark, numbers, **NUMBERS)
