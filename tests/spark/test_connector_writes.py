@@ -64,7 +64,8 @@ def test_values_of_all_types(spark: SparkSession, tmp_path: Path) -> None:
     frame.coalesce(1).write.format("coldframe").option("codec", "zstd").save(str(tmp_path / "t"))
     expected = rows(frame)
     assert read(spark, "coldframe", tmp_path / "t") == expected
-    assert read(spark, "orc", tmp_path / "t") == expected
+    if spark.version >= "4":  # before, Spark's reader has no timestamp with local time zone
+        assert read(spark, "orc", tmp_path / "t") == expected
     assert shown(tmp_path / "t") == ["*.orc"]
 
 
