@@ -222,7 +222,8 @@ def test_added_partitions_and_columns_are_read(answers: dict[str, dict[str, Any]
     assert answers["other partition"]["rows"] == sorted(comparable((number,) for number in ids["changes"]))
     assert answers["count"]["rows"] == comparable([(len(ids["minor"]), max(ids["minor"]), 0)])
     both = sum(ids["major"].count(number) for number in ids["changes"])
-    assert (answers["joined"]["rows"], answers["joined"]["taken"]) == (comparable([(both,)]), 2)
+    assert answers["joined"]["rows"] == comparable([(both,)])
+    assert answers["joined"]["taken"] >= 2  # a runtime filter is a third scan
 
 
 def test_files_from_before_a_table_was_transactional_are_read_by_position(
