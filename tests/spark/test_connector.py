@@ -41,7 +41,7 @@ pytestmark = pytest.mark.usefixtures("_nothing_left")
 
 
 class TestPushedDown:
-    """Spark's plan has the pushed parts, and evaluates the rest."""
+    """The plan shows the parts of a query that are pushed down; Spark evaluates the rest."""
 
     def test_columns_and_filters_are_pushed_down(self, spark: SparkSession, numbers: Path) -> None:
         frame = load(spark, numbers, **NUMBERS)

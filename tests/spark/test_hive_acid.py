@@ -104,7 +104,9 @@ def registered(estate: HiveEstate) -> None:
 
 
 def originals(estate: HiveEstate, columns: list[tuple[str, str]]) -> None:
-    """A transactional table with an older partition that is not, with the columns `_col0`, `_col1` .."""
+    """A transactional table with a partition written before that: plain files with the columns `_col0`,
+    `_col1` ..
+    """
     shutil.copytree(DATA / "changes", estate.root / "old/now")
     (estate.root / "old/before").mkdir()
     rows = pq.read_table(DATA / f"{TRUTH['major']}.truth.parquet")

@@ -31,7 +31,7 @@ const TOMBSTONED: i32 = 3;
 /// `VOTER`
 const VOTER: i32 = 1;
 
-/// A server, as far as its tablets are concerned.
+/// The parts of a server that its tablets need.
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(crate) dirs: ServerDirs,

@@ -195,7 +195,7 @@ fn compared<N: PartialOrd + Copy>(values: &[N], op: Op, value: N) -> BooleanBuff
 }
 
 /// The results of `test` as bits, computed 64 values at a time.
-fn bits_of<N>(values: &[N], test: impl Fn(&N) -> bool) -> BooleanBuffer {
+pub(super) fn bits_of<N>(values: &[N], test: impl Fn(&N) -> bool) -> BooleanBuffer {
     let (whole, rest) = values.as_chunks::<64>();
     let mut masks = Vec::with_capacity(values.len().div_ceil(64));
     masks.extend(whole.iter().map(|values| word_of(values, &test)));

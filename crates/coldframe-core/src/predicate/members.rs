@@ -1,16 +1,28 @@
-//! The values of a set, sorted and in a hash table, so that a large set costs no more per row than a small
-//! one.
+//! The values of a set, sorted and in a table, so that a large set costs no more per row than a small one.
+//!
+//! ```text
+//! integers    hash of the value -> a bit     almost all values that are not in the set end here
+//!             the sorted values              a search, where the bit is set
+//! others      hash table of their bytes
+//! ```
 
 use std::collections::HashSet;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float16Type, Float32Type, Float64Type};
-use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, downcast_primitive_array};
-use arrow_buffer::{BooleanBuffer, ToByteSlice};
+use arrow_array::types::{
+    Date32Type, Float16Type, Float32Type, Float64Type, TimestampMicrosecondType, TimestampMillisecondType,
+    TimestampNanosecondType, TimestampSecondType,
+};
+use arrow_array::{
+    Array, ArrayRef, ArrowPrimitiveType, PrimitiveArray, downcast_integer, downcast_primitive_array,
+};
+use arrow_buffer::{ArrowNativeType, BooleanBuffer, ToByteSlice};
 use arrow_ord::sort::sort;
-use arrow_schema::{DataType, SortOptions};
+use arrow_schema::{DataType, SortOptions, TimeUnit};
+
+use super::evaluate::bits_of;
 
 type Half = <Float16Type as ArrowPrimitiveType>::Native;
 
@@ -22,7 +34,56 @@ pub struct Members(Arc<Inner>);
 struct Inner {
     values: ArrayRef,
     sorted: bool,
-    table: OnceLock<Option<HashSet<Box<[u8]>>>>,
+    table: OnceLock<Option<Table>>,
+}
+
+#[derive(Debug)]
+enum Table {
+    Integers(Integers),
+    Bytes(HashSet<Box<[u8]>>),
+}
+
+/// A set of integers, and of types stored as integers.
+#[derive(Debug)]
+struct Integers {
+    /// A bit for each hash.
+    bits: Vec<u64>,
+    /// How many bits of the product of a value do not belong to its hash.
+    shift: u32,
+    sorted: Vec<usize>,
+}
+
+impl Integers {
+    /// Bits for each value: one value in 16 that is not in the set is searched for.
+    const SPARSE: usize = 16;
+    /// 2 to the power of 64, divided by the golden ratio: it spreads adjacent values.
+    const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+
+    fn new(mut values: Vec<usize>) -> Self {
+        values.sort_unstable();
+        values.dedup();
+        let bits = values.len().saturating_mul(Self::SPARSE).clamp(64, 1 << 30).next_power_of_two();
+        let mut new = Self { bits: vec![0; bits / 64], shift: 64 - bits.trailing_zeros(), sorted: values };
+        for value in &new.sorted {
+            let (word, bit) = place(*value, new.shift);
+            new.bits.get_mut(word).into_iter().for_each(|word| *word |= 1 << bit);
+        }
+        new
+    }
+
+    #[inline(always)]
+    fn has(&self, value: usize) -> bool {
+        let (word, bit) = place(value, self.shift);
+        self.bits.get(word).is_some_and(|word| word >> bit & 1 == 1)
+            && self.sorted.binary_search(&value).is_ok()
+    }
+}
+
+/// The word and the bit of a value.
+#[inline(always)]
+fn place(value: usize, shift: u32) -> (usize, u32) {
+    let hash = (value as u64).wrapping_mul(Integers::SPREAD) >> shift;
+    (usize::try_from(hash / 64).unwrap_or(usize::MAX), u32::from(hash.to_le_bytes()[0]) % 64)
 }
 
 impl Members {
@@ -44,9 +105,13 @@ impl Members {
     /// Which values of `column` are in the set, whatever the result for nulls; `None` for types whose bytes
     /// cannot be compared. NaN equals itself, and 0.0 differs from -0.0.
     pub(super) fn find_in(&self, column: &ArrayRef) -> Option<BooleanBuffer> {
-        let table = self.0.table.get_or_init(|| table(&self.0.values)).as_ref()?;
-        let mut hits = Vec::with_capacity(column.len());
-        each(column, &mut |_, bytes| hits.push(table.contains(bytes))).then(|| hits.into())
+        match self.0.table.get_or_init(|| table(&self.0.values)).as_ref()? {
+            Table::Integers(set) => integers_in(column, set),
+            Table::Bytes(table) => {
+                let mut hits = Vec::with_capacity(column.len());
+                each(column, &mut |_, bytes| hits.push(table.contains(bytes))).then(|| hits.into())
+            }
+        }
     }
 }
 
@@ -64,14 +129,63 @@ impl From<ArrayRef> for Members {
     }
 }
 
-fn table(values: &ArrayRef) -> Option<HashSet<Box<[u8]>>> {
+/// Applies a macro to the type of an array of integers, or of a type stored as integers of at most 64 bits; `None` for
+/// other types.
+macro_rules! of_integers {
+    ($array:expr, $with:ident) => {
+        downcast_integer! {
+            $array.data_type() => ($with),
+            DataType::Date32 => $with!(Date32Type),
+            DataType::Timestamp(unit, _) => match unit {
+                TimeUnit::Second => $with!(TimestampSecondType),
+                TimeUnit::Millisecond => $with!(TimestampMillisecondType),
+                TimeUnit::Microsecond => $with!(TimestampMicrosecondType),
+                TimeUnit::Nanosecond => $with!(TimestampNanosecondType),
+            },
+            _ => None,
+        }
+    };
+}
+
+/// Which values are in the set. All have the type of its values, so different values are different words.
+fn integers_in(array: &ArrayRef, set: &Integers) -> Option<BooleanBuffer> {
+    macro_rules! test {
+        ($type:ty) => {
+            Some(bits_of(array.as_primitive::<$type>().values(), |value| set.has(value.as_usize())))
+        };
+    }
+    of_integers!(array, test)
+}
+
+fn integers(values: &ArrayRef) -> Option<Integers> {
+    macro_rules! collect {
+        ($type:ty) => {
+            Some(array_words(values.as_primitive::<$type>()))
+        };
+    }
+    // A word must hold any of these values.
+    if size_of::<usize>() < size_of::<u64>() {
+        return None;
+    }
+    let words: Option<Vec<usize>> = of_integers!(values, collect);
+    words.map(Integers::new)
+}
+
+fn array_words<T: ArrowPrimitiveType>(array: &PrimitiveArray<T>) -> Vec<usize> {
+    array.iter().flatten().map(|value| value.as_usize()).collect()
+}
+
+fn table(values: &ArrayRef) -> Option<Table> {
+    if let Some(integers) = integers(values) {
+        return Some(Table::Integers(integers));
+    }
     let mut table = HashSet::with_capacity(values.len());
     each(values, &mut |i, bytes| {
         if values.is_valid(i) {
             table.insert(bytes.into());
         }
     })
-    .then_some(table)
+    .then_some(Table::Bytes(table))
 }
 
 /// Calls `see` with each index and the bytes of its value, which are arbitrary for nulls. `false` for types
@@ -120,7 +234,8 @@ fn each(array: &ArrayRef, see: &mut dyn FnMut(usize, &[u8])) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arrow_array::{Decimal128Array, Float64Array, Int32Array, NullArray, StringArray};
+    use arrow_array::{Decimal128Array, Float64Array, Int32Array, Int64Array, NullArray, StringArray};
+    use proptest::prelude::*;
 
     fn find(values: ArrayRef, column: &ArrayRef) -> Vec<bool> {
         Members::new(&values).find_in(column).unwrap().iter().collect()
@@ -134,6 +249,19 @@ mod tests {
         assert_eq!(find(Arc::new(StringArray::from(vec!["", "b"])), &texts), [false, true, true]);
         let money: ArrayRef = Arc::new(Decimal128Array::from(vec![1, 2]));
         assert_eq!(find(Arc::new(Decimal128Array::from(vec![2])), &money), [false, true]);
+    }
+
+    proptest! {
+        #[test]
+        fn integers_are_found_as_in_a_list(
+            set in proptest::collection::vec(prop_oneof![-9i64..9, any::<i64>()], 0..300),
+            others in proptest::collection::vec(prop_oneof![-9i64..9, any::<i64>()], 0..200),
+        ) {
+            let all: Vec<i64> = set.iter().copied().chain(others).chain([i64::MIN, -1, 0, i64::MAX]).collect();
+            let expected: Vec<bool> = all.iter().map(|value| set.contains(value)).collect();
+            let column: ArrayRef = Arc::new(Int64Array::from(all));
+            prop_assert_eq!(find(Arc::new(Int64Array::from(set)), &column), expected);
+        }
     }
 
     #[test]

@@ -1,16 +1,17 @@
-//! Finds the row groups with rows that pass the filter by its columns alone, before the other columns are
-//! decoded.
+//! Finds the rows that pass the filter by its columns alone, before the other columns are decoded.
 //!
 //! ```text
 //! row group      | 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 |     those that statistics and bloom filters keep
 //! filter's       | v | v | v | v | v | v | v | v |     decoded by the scout, some row groups at a time
 //! a row passes         x               x   x
-//! all columns         |v|            |vvv|v|           decoded where rows pass; the consumer filters once more
+//! the others          |v|            |vvv|v|           decoded where rows pass
+//! handed out           x               x   x           the filter's values that were kept, beside the others
 //! ```
 //!
 //! In the other row groups, only the filter's columns are decompressed and decoded. If many row groups have rows
-//! that pass, the other columns are read from the stripe's start, and the rows between are passed over. If half of the
-//! rows pass, a scout saves nothing, and the scan continues without it.
+//! that pass, the other columns are read from the stripe's start, and the rows between are passed over. What was
+//! decoded of the filter's columns is handed out ([`super::handed`]), so a filter decodes no value twice, except of
+//! a nested column that the filter reads in part.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -18,10 +19,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow_array::RecordBatch;
-use arrow_buffer::BooleanBufferBuilder;
+use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
 use coldframe_core::{Error, PlanRequest, Projection, Result, Scouting};
 
 use super::decode::StripeBatches;
+use super::handed::Handed;
 use super::job::{Run, ScanShared, StripeJob, stored_bytes};
 use super::ranges;
 use crate::open::Shape;
@@ -29,7 +31,7 @@ use crate::open::Shape;
 /// Number of row groups that are examined together: few at first, since the scout may save nothing.
 const FIRST: usize = 4;
 const NEXT: usize = 16;
-/// Rows that are passed over at once: to begin anew costs as much as to decode about as many.
+/// Up to this many unwanted rows are decoded and dropped: to open the columns again costs about as much.
 const APART: u64 = 512;
 /// Columns are read from the stripe's start where more than 1/`MANY` of the row groups have rows that pass.
 const MANY: usize = 4;
@@ -68,8 +70,8 @@ impl ScoutShared {
         }
     }
 
-    /// Whether the filter's columns are at most half of the bytes to read; otherwise decoding them twice
-    /// costs too much.
+    /// Whether the filter's columns are at most half of the bytes to read; otherwise it does not pay to request the
+    /// others later.
     pub(crate) fn saves_bytes(&self, all: &ScanShared, job: &StripeJob) -> bool {
         let of = |scan| stored_bytes(scan, job).iter().sum::<u64>();
         of(&self.scan) <= of(all) / 2
@@ -82,116 +84,175 @@ pub(crate) struct Scout {
     batches: StripeBatches,
     /// The row groups that are not examined yet.
     left: VecDeque<Run>,
+    /// How many are examined next.
     most: usize,
+    /// The row groups that are being examined, and their runs of which a row is still to be tested.
+    groups: Vec<Run>,
+    untested: VecDeque<Range<u64>>,
+    pub(super) handed: Handed,
 }
 
 impl Scout {
-    /// Examines `groups`; `batches` have the filter's columns.
-    pub(crate) fn new(shared: Arc<ScoutShared>, batches: StripeBatches, groups: VecDeque<Run>) -> Self {
-        Self { shared, batches, left: groups, most: FIRST }
+    /// Examines `groups`; `batches` have the filter's columns, of which those in `handed` are handed out.
+    pub(crate) fn new(
+        shared: Arc<ScoutShared>,
+        batches: StripeBatches,
+        groups: VecDeque<Run>,
+        handed: Handed,
+    ) -> Self {
+        let (left, most) = (groups, FIRST);
+        Self { shared, batches, left, most, groups: Vec::new(), untested: VecDeque::new(), handed }
     }
 
-    /// The next runs of rows that `batches`, which have all columns, decode; possibly an empty list. `None` after the
-    /// last row group.
-    fn next_runs(&mut self, batches: &mut StripeBatches) -> Result<Option<Vec<Run>>> {
-        if self.left.is_empty() {
-            return Ok(None);
+    /// Examines the next row groups, and plans what `others` decode, which have the other columns; possibly nothing.
+    /// `None` after the last row group.
+    pub(super) fn next_found(&mut self, others: &mut StripeBatches) -> Result<Option<(Found, Vec<Run>)>> {
+        if self.untested.is_empty() {
+            if self.left.is_empty() {
+                return Ok(None);
+            }
+            self.groups = self.left.drain(..self.most.min(self.left.len())).collect();
+            self.most = NEXT;
+            let all = vec![true; self.groups.len()];
+            let runs: Vec<Run> = ranges::runs(&self.groups, &all).map(|(run, _)| run).collect();
+            self.untested = runs.iter().map(|run| run.rows.clone()).filter(|rows| !rows.is_empty()).collect();
+            self.batches.set_tasks(runs.into_iter());
         }
-        let most = if self.shared.is_useful() { self.most } else { usize::MAX };
-        let groups: Vec<Run> = self.left.drain(..most.min(self.left.len())).collect();
-        if most == usize::MAX {
-            let wanted = vec![true; groups.len()];
-            let passed =
-                |run: Run| Run { positions: run.positions.filter(|_| !batches.passes_over()), ..run };
-            return Ok(Some(ranges::runs(&groups, &wanted).map(|(run, _)| passed(run)).collect()));
-        }
-        let passing = self.examine(&groups)?;
+        let found = self.examine()?;
+        let passing = found.passing();
         let in_group = |group: &Run| within(&passing, &group.rows).next().is_some();
-        let wanted: Vec<bool> = groups.iter().map(in_group).collect();
+        let wanted: Vec<bool> = self.groups.iter().map(in_group).collect();
         let stay = wanted.iter().filter(|wanted| **wanted).count();
+        self.shared.note_futile(self.handed.reads_twice() && stay * 4 > wanted.len() * 3);
         // Where statistics have excluded row groups, those that are left are few.
         let is_whole = self.batches.has_whole_streams();
-        if is_whole && stay * MANY > groups.len() && batches.pass_over()? {
-            let examined: u64 = groups.iter().map(|group| length(&group.rows)).sum();
-            self.shared.note_futile(passing.iter().map(|part| part.count).sum::<u64>() > examined / 2);
-            return Ok(Some(passing.into_iter().map(Passing::into_run).collect()));
+        if is_whole && stay * MANY > wanted.len() && others.pass_over()? {
+            let runs = passing.into_iter().map(|part| found.run(part)).collect();
+            return Ok(Some((found, runs)));
         }
-        self.shared.note_futile(stay * 4 > groups.len() * 3);
         let trimmed = |(run, _): (Run, Range<usize>)| {
+            let positions = run.positions.filter(|_| !others.passes_over());
+            let run = Run { positions, ..run };
             let mut passing = within(&passing, &run.rows);
             let Some(first) = passing.next() else { return run };
             let last = passing.last().map_or(first.rows.end, |last| last.rows.end);
             let wanted = first.rows.start.max(run.rows.start)..last.min(run.rows.end);
             Run { wanted, ..run }
         };
-        Ok(Some(ranges::runs(&groups, &wanted).map(trimmed).collect()))
+        let runs = ranges::runs(&self.groups, &wanted).map(trimmed).collect();
+        Ok(Some((found, runs)))
     }
 
-    /// The rows that pass in `groups`, with the rows between those that are close to each other.
-    fn examine(&mut self, groups: &[Run]) -> Result<Vec<Passing>> {
-        self.most = NEXT;
-        let all = vec![true; groups.len()];
-        let runs: Vec<Run> = ranges::runs(groups, &all).map(|(run, _)| run).collect();
-        self.batches.set_tasks(runs.iter().cloned());
-        let mut passing: Vec<Passing> = Vec::new();
-        let mut rows = runs.into_iter().map(|run| run.rows).filter(|rows| !rows.is_empty());
-        let mut left = rows.next().unwrap_or_default();
-        for batch in self.batches.by_ref() {
-            let mask = self.shared.scouting.passing(&batch?)?;
+    /// Decodes the filter's columns, and keeps what passes of those that are handed out: until all rows of the row groups
+    /// are tested, or what passes takes the memory of a batch.
+    fn examine(&mut self) -> Result<Found> {
+        let most = self.shared.scan.shape.options.limits.batch_bytes();
+        let (mut tested, mut passed, mut bytes) = (Vec::new(), Vec::new(), 0u64);
+        while !self.untested.is_empty() && bytes < most {
+            let Some(batch) = self.batches.next().transpose()? else {
+                return Err(Error::invalid("a scout received fewer rows than it requested"));
+            };
+            let mask = self.shared.scouting.passing(&batch)?;
             let mut at = 0;
             while at < mask.len() {
-                let count = usize::try_from(left.end - left.start).unwrap_or(usize::MAX).min(mask.len() - at);
-                if count == 0 {
+                let Some(rows) = self.untested.front_mut() else {
                     return Err(Error::invalid("a scout received more rows than it requested"));
-                }
-                for (start, end) in mask.slice(at, count).set_slices() {
-                    add(&mut passing, &(left.start + start as u64..left.start + end as u64));
-                }
+                };
+                let count = size(length(rows)).min(mask.len() - at);
+                let start = rows.start;
+                rows.start += count as u64;
+                tested.push(Tested { rows: start..rows.start, bits: mask.slice(at, count) });
                 at += count;
-                left.start += count as u64;
-                if left.is_empty() {
-                    left = rows.next().unwrap_or_default();
+                if rows.is_empty() {
+                    self.untested.pop_front();
                 }
             }
+            if mask.count_set_bits() > 0 {
+                let of_batch = self.handed.kept(&batch, mask)?;
+                bytes = bytes.saturating_add(of_batch.get_array_memory_size() as u64);
+                passed.push(of_batch);
+            }
         }
-        Ok(passing)
+        Ok(Found { tested, batch: self.handed.together(&passed)?, given: 0 })
+    }
+}
+
+/// Adjacent rows that were tested.
+struct Tested {
+    rows: Range<u64>,
+    /// Which of them pass.
+    bits: BooleanBuffer,
+}
+
+/// What a scout found in some row groups.
+pub(super) struct Found {
+    /// In the order of their rows.
+    tested: Vec<Tested>,
+    /// The columns that the scout hands out, of the rows that pass.
+    batch: RecordBatch,
+    /// How many of these rows were handed out.
+    given: usize,
+}
+
+impl Found {
+    /// The rows that pass, with the rows between those that are close to each other.
+    fn passing(&self) -> Vec<Passing> {
+        let mut passing = Vec::new();
+        for tested in &self.tested {
+            for (start, end) in tested.bits.set_slices() {
+                add(&mut passing, &(tested.rows.start + start as u64..tested.rows.start + end as u64));
+            }
+        }
+        passing
+    }
+
+    /// Which of the rows `rows` pass. Rows that were not tested do not.
+    pub(super) fn bits(&self, rows: &Range<u64>) -> BooleanBuffer {
+        let first = self.tested.partition_point(|tested| tested.rows.end <= rows.start);
+        let mut bits = BooleanBufferBuilder::new(size(length(rows)));
+        let mut row = rows.start;
+        for tested in self.tested.iter().skip(first).take_while(|tested| tested.rows.start < rows.end) {
+            let (from, to) = (tested.rows.start.max(row), tested.rows.end.min(rows.end));
+            bits.append_n(size(from - row), false);
+            bits.append_buffer(&tested.bits.slice(size(from - tested.rows.start), size(to - from)));
+            row = to;
+        }
+        bits.append_n(size(rows.end - row), false);
+        bits.finish()
+    }
+
+    /// The run that reads these rows, and only those that pass unless they are many.
+    fn run(&self, part: Passing) -> Run {
+        let kept = (part.count < length(&part.rows) / 2).then(|| self.bits(&part.rows));
+        Run { kept, ..Run::new(part.rows, None) }
+    }
+
+    /// The columns that the scout hands out, of the next `rows` rows that pass.
+    pub(super) fn next_rows(&mut self, rows: usize) -> Result<RecordBatch> {
+        if rows > self.batch.num_rows() - self.given {
+            return Err(Error::invalid("more rows pass than a scout found"));
+        }
+        let start = self.given;
+        self.given += rows;
+        Ok(self.batch.slice(start, rows))
     }
 }
 
 /// Rows that pass, with the rows between that are close.
 struct Passing {
     rows: Range<u64>,
-    /// Which of them pass, and how many.
-    bits: BooleanBufferBuilder,
+    /// How many of them pass.
     count: u64,
-}
-
-impl Passing {
-    fn add(&mut self, rows: &Range<u64>) {
-        let size = |rows: u64| usize::try_from(rows).unwrap_or(usize::MAX);
-        self.bits.append_n(size(rows.start - self.rows.end), false);
-        self.bits.append_n(size(length(rows)), true);
-        self.rows.end = rows.end;
-        self.count += length(rows);
-    }
-
-    /// The run that reads these rows, and only those that pass unless they are many.
-    fn into_run(mut self) -> Run {
-        let kept = (self.count < length(&self.rows) / 2).then(|| self.bits.finish());
-        Run { kept, ..Run::new(self.rows, None) }
-    }
 }
 
 /// Adds rows that pass behind the last ones, or together with them if they are close.
 fn add(passing: &mut Vec<Passing>, rows: &Range<u64>) {
     match passing.last_mut().filter(|last| rows.start < last.rows.end.saturating_add(APART)) {
-        Some(last) => last.add(rows),
-        None => {
-            let mut first =
-                Passing { rows: rows.start..rows.start, bits: BooleanBufferBuilder::new(1), count: 0 };
-            first.add(rows);
-            passing.push(first);
+        Some(last) => {
+            last.rows.end = rows.end;
+            last.count += length(rows);
         }
+        None => passing.push(Passing { rows: rows.clone(), count: length(rows) }),
     }
 }
 
@@ -199,7 +260,11 @@ fn length(rows: &Range<u64>) -> u64 {
     rows.end.saturating_sub(rows.start)
 }
 
-/// Those of some sorted parts that have rows of `rows`.
+fn size(rows: u64) -> usize {
+    usize::try_from(rows).unwrap_or(usize::MAX)
+}
+
+/// Of some sorted parts, those with rows in `rows`.
 fn within<'a>(parts: &'a [Passing], rows: &Range<u64>) -> impl Iterator<Item = &'a Passing> + use<'a> {
     let (start, end) = (rows.start, rows.end);
     let first = parts.partition_point(|part| part.rows.end <= start);
@@ -216,48 +281,6 @@ pub(crate) fn rows_tested_together(groups: &VecDeque<Run>) -> usize {
     rows / (groups.len().div_ceil(NEXT) + gaps).max(1)
 }
 
-/// The batches of the row groups that a stripe's scout keeps.
-pub(crate) struct Scouted {
-    scout: Scout,
-    batches: StripeBatches,
-    failed: bool,
-}
-
-impl Scouted {
-    /// `batches` have all columns; the scout selects the runs to read.
-    pub(crate) fn new(scout: Scout, batches: StripeBatches) -> Self {
-        Self { scout, batches, failed: false }
-    }
-}
-
-impl Iterator for Scouted {
-    type Item = Result<RecordBatch>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        while !self.failed {
-            if let Some(batch) = self.batches.next() {
-                self.failed = batch.is_err();
-                return Some(batch);
-            }
-            match self.scout.next_runs(&mut self.batches) {
-                Ok(Some(runs)) => {
-                    if let Err(e) = self.batches.read_deferred(&runs) {
-                        self.failed = true;
-                        return Some(Err(e));
-                    }
-                    self.batches.set_tasks(runs.into_iter());
-                }
-                Ok(None) => return None,
-                Err(e) => {
-                    self.failed = true;
-                    return Some(Err(e));
-                }
-            }
-        }
-        None
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -272,10 +295,26 @@ mod tests {
         assert_eq!(ranges, [3..532, 1044..1045, 1557..1558]);
         let of = |rows: Range<u64>| within(&passing, &rows).count();
         assert_eq!([of(0..3), of(0..4), of(531..2000), of(532..1044), of(1557..1558)], [0, 1, 3, 0, 1]);
-        let kept = passing.into_iter().map(|part| part.into_run().kept).collect::<Vec<_>>();
-        let rows: Vec<usize> = kept[0].as_ref().unwrap().set_indices().map(|at| at + 3).collect();
-        assert_eq!(rows, [vec![3], (9..20).collect(), vec![531]].concat());
-        assert!(kept[1].is_none() && kept[2].is_none());
+        assert_eq!(passing.iter().map(|part| part.count).collect::<Vec<_>>(), [13, 1, 1]);
+    }
+
+    #[test]
+    fn rows_that_were_not_tested_do_not_pass() {
+        let tested = |start: u64, bits: &[bool]| Tested {
+            rows: start..start + bits.len() as u64,
+            bits: bits.iter().copied().collect(),
+        };
+        let batch = RecordBatch::new_empty(Arc::new(arrow_schema::Schema::empty()));
+        let tested = vec![tested(3, &[true, false]), tested(5, &[true]), tested(8, &[false, false, true])];
+        let mut found = Found { tested, batch, given: 0 };
+        let of = |rows: Range<u64>| found.bits(&rows).set_indices().collect::<Vec<_>>();
+        assert_eq!(of(0..12), [3, 5, 10]);
+        assert_eq!([of(4..6), of(6..8), of(10..11)], [vec![1], vec![], vec![0]]);
+        let [first] = found.passing().try_into().ok().unwrap();
+        assert_eq!((first.rows.clone(), first.count), (3..11, 3));
+        let kept = found.run(first).kept.unwrap();
+        assert_eq!((kept.len(), kept.count_set_bits()), (8, 3));
+        assert!(found.next_rows(1).is_err());
     }
 
     #[test]

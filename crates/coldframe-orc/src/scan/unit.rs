@@ -8,8 +8,9 @@ use coldframe_core::{BatchIter, DecodeUnit, Result};
 use super::column::input::StoredStreams;
 use super::decode::StripeBatches;
 use super::fetched;
+use super::handed::{Handed, Scouted};
 use super::job::{ScanShared, StripeJob};
-use super::scout::{Scout, ScoutShared, Scouted, rows_tested_together};
+use super::scout::{Scout, ScoutShared, rows_tested_together};
 
 /// Decodes one stripe.
 pub(crate) struct DecodeStripe {
@@ -30,20 +31,20 @@ impl DecodeUnit for DecodeStripe {
         let candidates = std::mem::take(&mut job.candidates);
         // Deferred streams need the scout, even if it saves no work.
         let is_useful = |scout: &Arc<ScoutShared>| !candidates.is_empty() && scout.is_useful();
-        let scout = scout.filter(|scout| job.deferred.is_some() || is_useful(scout));
-        let scout = scout.and_then(|shared| {
-            let keyed = shared.scan.keyed(&job.layout, rows_tested_together(&candidates));
-            let tested = keyed.map_or_else(|| shared.scan.clone(), Arc::new);
-            // All of its own streams are here.
-            let own = StripeJob { deferred: None, ..job.clone() };
-            let batches = StripeBatches::new(tested, own, streams.clone());
-            let worth = job.deferred.is_some() || shared.saves_bytes(&scan, &job);
-            worth.then(|| Scout::new(shared, batches, candidates))
-        });
-        let mut batches = StripeBatches::new(scan, job, streams);
-        if let Some(scout) = scout {
-            return Ok(Box::new(Scouted::new(scout, batches)));
+        if let Some(shared) = scout.filter(|scout| job.deferred.is_some() || is_useful(scout)) {
+            let (handed, others) = Handed::divide(&scan, &shared.scan)?;
+            if job.deferred.is_some() || !handed.reads_twice() || shared.saves_bytes(&scan, &job) {
+                let keyed = shared.scan.keyed(&job.layout, rows_tested_together(&candidates));
+                let tested = keyed.map_or_else(|| shared.scan.clone(), Arc::new);
+                // All of its own streams are here.
+                let own = StripeJob { deferred: None, ..job.clone() };
+                let own = StripeBatches::new(tested, own, streams.clone());
+                let scout = Scout::new(shared, own, candidates, handed);
+                let others = StripeBatches::new(Arc::new(others), job, streams);
+                return Ok(Box::new(Scouted::new(scout, others)));
+            }
         }
+        let mut batches = StripeBatches::new(scan, job, streams);
         batches.set_tasks(runs.into_iter());
         Ok(Box::new(batches))
     }

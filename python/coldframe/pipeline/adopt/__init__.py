@@ -64,7 +64,7 @@ _HONOURED = frozenset(
         "target_storage_options",
     }
 )
-"""The options that an adoption follows; it refuses all others, rather than pass over them."""
+"""The options that an adoption supports; it refuses all others."""
 
 
 def adopt(
@@ -115,7 +115,7 @@ def adopt(
 
 
 def _outcome(table: FoundTable, destination: Destination, options: Options, *, plan: bool) -> TableOutcome:
-    """Adopts one table. What is wrong with it is no reason to stop before the others."""
+    """Adopts one table. If that fails, the other tables are still adopted."""
     outcome = TableOutcome(table.name, is_plan=plan)
     try:
         *namespace, plain = table.identifier

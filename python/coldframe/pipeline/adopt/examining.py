@@ -1,4 +1,4 @@
-"""Decodes each file of a table once, whole, and gives the verdict on it."""
+"""Decodes each file of a table once, completely, and decides whether it can stay."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from coldframe.pipeline.source.identity import content_digest
 from coldframe.spark.types import plain_schema
 
 _RESERVED = frozenset({"_file", "_pos", "_deleted", "_spec_id", "_partition"})
-"""Names of columns that Spark with Iceberg keeps for itself."""
+"""Names of columns that Spark with Iceberg reserves."""
 
 
 @dataclass(frozen=True)
 class Examined:
-    """A file, and what its values are."""
+    """A file, and the facts about its values."""
 
     file: FoundFile
     verdict: Verdict
@@ -51,7 +51,7 @@ class Columns:
     """The columns of the new table."""
 
     schema: Any
-    """In Iceberg, with ids."""
+    """Iceberg's schema, with ids."""
     shown: pa.Schema
     """As readers give them, in the fewest types of Arrow."""
 
@@ -67,7 +67,7 @@ def columns_of_table(table: FoundTable) -> Columns:
     if twice := sorted({name for name in lower if lower.count(name) > 1}):
         raise SchemaError(f"two of its columns are called {twice[0]}")
     if reserved := sorted(_RESERVED.intersection(names)):
-        raise unsupported(f"adopting a table with a column {reserved[0]}: Spark keeps this name for itself")
+        raise unsupported(f"adopting a table with a column {reserved[0]}: Spark reserves this name")
     for column in table.columns:
         if _has_union(column.type):
             raise unsupported(f"adopting column {column.name}, a union: Iceberg has no such type")

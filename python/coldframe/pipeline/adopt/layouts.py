@@ -1,4 +1,4 @@
-"""What a file says of itself, as far as it decides whether the file may stay."""
+"""The metadata of a file that decides whether the file may stay."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def _parquet_field(field: pa.Field, depth: int, leaves: Iterator[Any], short: li
 
 
 def _dots(path: str, name: str) -> int:
-    """Dots in the last name are no depth."""
+    """Dots in the last name do not count."""
     return name.count(".") if path.endswith(name) else 0
 
 

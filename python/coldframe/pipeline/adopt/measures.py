@@ -36,7 +36,7 @@ class _Column:
 
 @dataclass
 class Measured:
-    """What is known of a file's values."""
+    """Counts, bounds and other facts about a file's values."""
 
     schema: pa.Schema
     """The table's columns."""
@@ -154,7 +154,7 @@ class Measured:
             statistics.nulls[measured.id] = column.nulls
             if pa.types.is_floating(self.schema.field(path[0]).type):
                 statistics.nans[measured.id] = column.nans
-            # For Spark NaN is the largest value, and no bound says so.
+            # For Spark, NaN is the largest value, but bounds cannot express that.
             if measured.has_bounds and not column.nans:
                 set_bounds(statistics, measured, column.low, column.high)
         return statistics

@@ -1,4 +1,4 @@
-"""What travels through an adoption: a file, its columns, the verdict on it, and a table's outcome."""
+"""The records of an adoption: a file, its columns, the verdict on it, and the outcome of a table."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class FileField:
 
 @dataclass(frozen=True)
 class FileLayout:
-    """What a file says of itself."""
+    """The layout of a file, from its metadata."""
 
     fields: tuple[FileField, ...]
     splits: tuple[int, ...] = ()
@@ -97,7 +97,7 @@ class FoundTable:
 
 @dataclass
 class Verdict:
-    """What becomes of a file, and why."""
+    """Whether a file stays or is converted, and why."""
 
     path: str
     bytes: int
@@ -126,7 +126,7 @@ class Verdict:
 
 @dataclass
 class TableOutcome:
-    """What became of a table."""
+    """The outcome of a table."""
 
     name: str
     verdicts: list[Verdict] = field(default_factory=list)
@@ -137,7 +137,7 @@ class TableOutcome:
     """Whether the catalog has the table, and PyIceberg reads the decoded rows from each of its files."""
     metadata: Json = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    """What was assumed, in a sentence each."""
+    """The assumptions, a sentence each."""
     more: list[Reason] = field(default_factory=list)
     """Further reasons for the verdict."""
     new: int = 0
@@ -212,7 +212,7 @@ class Adoption(Report):
 
     adopted: list[TableOutcome] = field(default_factory=list)
     left_out_tables: list[tuple[str, str]] = field(default_factory=list)
-    """What of the source is no table that can be adopted, and why."""
+    """Parts of the source that cannot be adopted, with reasons."""
     is_plan: bool = False
     """Whether nothing was written."""
 

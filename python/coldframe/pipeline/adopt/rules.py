@@ -1,9 +1,9 @@
 """Which files may stay: one table of rules.
 
-A file stays if Spark with Iceberg and PyIceberg both give its true rows from it, whatever is selected and
-filtered. Each rule names a kind of file for which no metadata makes that so. The rules are tried in order,
-and the first that holds is the reason for a conversion. What no rule knows, the proof finds: PyIceberg reads
-each file that may stay, and a file from which it reads other rows is converted, too.
+A file stays if both Spark with Iceberg and PyIceberg read its rows correctly, with any columns and filters.
+Each rule names a kind of file for which no metadata can achieve that. The rules are tried in order, and the
+first that applies is the reason for a conversion. Other cases are found by a test: PyIceberg reads each file
+that may stay, and if it returns other rows, the file is converted, too.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Rule:
 
 
 def reason_of(facts: Facts) -> str:
-    """Why a file cannot stay; empty if no rule is against it."""
+    """Why a file cannot stay; empty if it can, by these rules."""
     return next((rule.reason for rule in RULES if rule.holds(facts)), "")
 
 
@@ -198,7 +198,7 @@ RULES = (
     ),
     Rule(
         "case",
-        "two of its names differ in case only: Spark with Iceberg takes one for the other",
+        "two of its names differ in case only: Spark with Iceberg confuses them",
         _names_in_case,
     ),
     Rule("union", "it has a union, and Iceberg has no such type", _unions),
@@ -224,7 +224,7 @@ RULES = (
     ),
     Rule(
         "old days",
-        "it has days before 1582-10-15, which Iceberg's readers take from another calendar",
+        "it has days before 1582-10-15, which Iceberg's readers count in another calendar",
         lambda facts: bool(facts.values.old) and not (facts.is_parquet and facts.layout.knows_calendar),
     ),
     Rule(
@@ -248,7 +248,7 @@ RULES = (
         _beyond_nanoseconds,
     ),
 )
-"""Files of other formats, and transactional tables, are converted without a look at these."""
+"""Files of other formats, and transactional tables, are always converted, without these rules."""
 
 WHOLE = "its rows are those of a transactional table's directories together"
 FOREIGN = "Iceberg has no data files of this format"
@@ -259,7 +259,7 @@ UNREAD = "PyIceberg cannot read it"
 
 
 def why_never(facts: Facts) -> str | None:
-    """Why not even a conversion is right, so that the table is refused; None for most files."""
+    """Why the file cannot even be converted, so that its table is refused; None for most files."""
     if facts.values.null_keys:
         name = min(facts.values.null_keys)
         return f"{facts.file.path}: column {name} has a map with a null key, which no reader of Iceberg takes"
@@ -273,10 +273,10 @@ def why_never(facts: Facts) -> str | None:
 
 
 def assumed(facts: Facts) -> str | None:
-    """What is taken for granted of a file that stays, for the report."""
+    """An assumption about a file that stays, for the report; None if there is none."""
     if facts.is_parquet and _has_int96(facts):
         return (
-            "timestamps of type INT96 are taken as they are stored: as UTC. If the writer was Hive in "
+            "timestamps of type INT96 are read as UTC, as they are stored. If the writer was Hive in "
             "another zone, Hive shows other times"
         )
     return None

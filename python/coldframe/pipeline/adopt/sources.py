@@ -50,16 +50,16 @@ _OF_PARQUET = "MapredParquetInputFormat"
 
 @dataclass
 class FoundSource:
-    """The tables that can be looked at."""
+    """The tables of a source, and the parts that are no tables."""
 
     tables: list[FoundTable] = field(default_factory=list)
     notes: dict[str, list[str]] = field(default_factory=dict)
-    """What was noticed about tables, by their names."""
+    """Notes about tables, by their names."""
     left_out: list[Finding] = field(default_factory=list)
 
 
 def find_source(source: str, options: Options, tables: Tables = None) -> FoundSource:
-    """All tables of a source, without a look into their files. `tables`: as in `migrate`, for a directory."""
+    """All tables of a source, without opening their files. `tables`: as in `migrate`, for a directory."""
     if not is_metastore(source, or_file=True):
         return _folders(source, options, tables)
     if tables is not None:

@@ -48,7 +48,7 @@ from coldframe.pipeline.source.identity import identity_of
 from coldframe.sources import is_remote
 
 _PLACEHOLDER = "not shown"
-"""The column that keeps the ids of columns which the table does not show from being given out again."""
+"""A temporary column: it reserves the ids of hidden columns, so that no new column gets them."""
 Present = Mapping[str, tuple[Any, LiveFile]]
 """The data files of a table by their names: their entries, and what readers see of them."""
 
@@ -192,7 +192,7 @@ class NewTable:
         formats = Counter(item.file.format for item in self.files if not item.verdict.reason)
         properties = {
             "format-version": "2",
-            # Nobody's expiry or drop deletes files of the source.
+            # Engines that expire snapshots or drop the table must not delete files of the source.
             "gc.enabled": "false",
             "write.format.default": formats.most_common(1)[0][0] if formats else PARQUET,
         }
@@ -302,7 +302,7 @@ class NewTable:
         return UNPROVED if item.values.print.differences(seen) else ""
 
     def _keep_ids(self, transaction: Any, last: int) -> None:
-        """Raises the table's last id, by a schema with one more column that is replaced at once."""
+        """Increases the table's last column id: adds a schema with one more column, then replaces it."""
         from pyiceberg.schema import Schema
         from pyiceberg.table.update import AddSchemaUpdate, SetCurrentSchemaUpdate
         from pyiceberg.types import NestedField, StringType

@@ -161,7 +161,7 @@ def read_defined(
         _Reader(metastore, source, locations, selected, patterns, others_by_spark).read()
     if not source.tables:
         reasons = "; ".join(map(str, source.left_out[:3])) or "no such tables"
-        raise unsupported(f"{uri}: a migration of none of its tables: {reasons}")
+        raise unsupported(f"{uri}: none of its tables can be migrated: {reasons}")
     return source
 
 

@@ -400,7 +400,7 @@ class Journal:
         return list(in_threads(calls, self.destination.at_once))
 
     def _mark(self, name: str) -> str:
-        """What tells a published file from others: see `StoredFile.mark`."""
+        """Distinguishes a published file from others: see `StoredFile.mark`."""
         file = self.destination.stat(name)
         return "" if file is None else file.mark
 

@@ -135,7 +135,7 @@ def test_the_identity_of_a_directory_covers_what_its_links_lead_to(tmp_path: Pat
     assert linked != before
     (disk / "x/g").write_bytes(b"22")
     assert identity_of(str(root)) != linked
-    # Links that lead back, also through each other, add nothing and end.
+    # Links to a parent folder, directly or through another link, are not followed.
     changed = identity_of(str(root))
     (root / "a/b/up").symlink_to(root / "a")
     (disk / "x/back").symlink_to(root)

@@ -115,7 +115,9 @@ def test_tables_that_cannot_be_migrated_are_left_out_with_a_reason(
     )
     assert preview.exit_code == 1
     assert findings(preview) == findings(report)
-    with pytest.raises(UnsupportedError, match=r"none of its tables: cold\.notes: left out: files of Text"):
+    with pytest.raises(
+        UnsupportedError, match=r"none of its tables can be migrated: cold\.notes: left out: files of Text"
+    ):
         run(hive_server, tmp_path / "third", "/cold.notes")
 
 

@@ -80,7 +80,7 @@ final class Places {
       options.put(name, name.equals("paths") ? Json.texts(made) : made.get(0));
     }
     Map<String, String> storage = storage(paths, session, options);
-    // Names of Hadoop have capitals, which names of options lose; the names of other stores' options have none.
+    // Names of options lose their capitals. Hadoop's names, which have a dot, need them, so they are kept apart.
     Map<String, String> ofHadoop = new TreeMap<>();
     storage.forEach(
         (name, value) -> {
