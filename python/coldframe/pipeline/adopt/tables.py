@@ -105,7 +105,7 @@ class NewTable:
         io, reading = transaction._table.io, self._reading(transaction)
         # The transaction computes its metadata at each access.
         metadata = transaction.table_metadata
-        calls = (partial(self._entry_of, metadata, reading, item) for item in self.files)
+        calls = (partial(self._proved, metadata, reading, item) for item in self.files)
         entries = [entry for entry in in_threads(calls, default_threads()) if entry is not None]
         if mapping.last > transaction.table_metadata.last_column_id:
             self._keep_ids(transaction, mapping.last)
@@ -199,6 +199,11 @@ class NewTable:
         if self.table.comment:
             properties["comment"] = self.table.comment
         return properties
+
+    def _proved(self, metadata: Any, io: Any, item: Examined) -> Any:
+        entry = self._entry_of(metadata, io, item)
+        item.values.forget()
+        return entry
 
     def _entry_of(self, metadata: Any, io: Any, item: Examined) -> Any:
         """The entry of a file that stays or of its new file; None if the new file would have no rows."""

@@ -266,6 +266,8 @@ def test_what_is_not_made_is_refused_in_words(estate, tmp_path):
     with pytest.raises(SchemaError, match="must not contain each other"):
         migrate(InProcess(), estate.source, estate.root / "t" / "new", to="iceberg", adopt=True)
     adopt(estate.source, estate.target, OPTIONS)
+    with pytest.raises(UnsupportedError, match="it is the target of an adoption"):
+        migrate(InProcess(), estate.root, estate.target, to="iceberg")
     with pytest.raises(UnsupportedError, match="a deep audit of adopted tables"):
         audit(estate.target, deep=True)
     with pytest.raises(ValueError, match="previews it"):
