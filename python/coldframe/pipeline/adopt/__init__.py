@@ -204,8 +204,8 @@ def _vanished_tables(
     there = {table.place for table in listing.tables}
     left_out = {finding.table for finding in listing.left_out}
     for place, run in sorted(ledgers.places(destination)):
-        known = read_ledger(destination, place, run)
-        if place in there or known is None or known.name in left_out:
+        known = None if place in there else read_ledger(destination, place, run)
+        if known is None or known.name in left_out:
             continue
         if not is_meant(known.name, options.tables, set()):
             continue

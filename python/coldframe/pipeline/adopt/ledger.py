@@ -12,6 +12,7 @@ one that holds. Of a run that is killed before its commit, the next run deletes 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +25,7 @@ from coldframe.pipeline.sink.live import InCatalog
 from coldframe.pipeline.state.journal import ADOPTED
 
 PROPERTY = "coldframe.adoption"
+_RUN = re.compile(r"[0-9a-f]{32}")
 _LIST, _BEGUN = ".jsonl", ".begun"
 
 
@@ -62,7 +64,7 @@ def shape_of(table: FoundTable) -> Json:
 
 def read_ledger(destination: Destination, place: str, run: str | None) -> Ledger | None:
     """The list that a table names; None if the target does not have it."""
-    if run is None or destination.stat(_list(place, run)) is None:
+    if run is None or not _RUN.fullmatch(run) or destination.stat(_list(place, run)) is None:
         return None
     head, *lines = (json.loads(line) for line in destination.lines(_list(place, run)))
     if head.pop("files") != len(lines):
