@@ -59,7 +59,7 @@ impl RawPositions {
 }
 
 fn numbers_in(array: &dyn Array) -> PyResult<&Int64Array> {
-    let found = array.data_type();
-    let wrong = || to_python(Error::schema(format!("expected numbers of rows as int64, found {found}")));
+    let actual = array.data_type();
+    let wrong = || to_python(Error::schema(format!("expected numbers of rows as int64, found {actual}")));
     array.as_primitive_opt::<Int64Type>().ok_or_else(wrong)
 }
