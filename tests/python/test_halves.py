@@ -141,9 +141,9 @@ def test_no_half_is_missed_without_a_word(engine: Engine, tmp_path: Path) -> Non
     healthy = tmp_path / "healthy" / "t"
     healthy.parent.mkdir()
     engine.build(healthy)
-    whole, said = read(healthy, engine)
+    whole, warned = read(healthy, engine)
     assert whole
-    assert not said
+    assert not warned
     estate = Estate(tmp_path / "whole")
     shutil.copytree(healthy, estate.source / "t")
     migrated = estate.migrate(leave_behind=list(engine.leave_behind)).rows
@@ -153,11 +153,11 @@ def test_no_half_is_missed_without_a_word(engine: Engine, tmp_path: Path) -> Non
         path = estate.source / "t"
         shutil.copytree(healthy, path, symlinks=True)
         next(act for name, act in hurt(path) if name == what)()
-        rows, said = read(path, engine)
+        rows, warned = read(path, engine)
         if rows == whole:
             shutil.rmtree(tmp_path / str(number))
             continue
-        if not said:
+        if not warned:
             known = (*engine.untold, *engine.unseen)
             if not any(fnmatch.fnmatchcase(what, pattern) for pattern in known):
                 silent.append(what)
