@@ -3,9 +3,9 @@
     python benches/spark_leaks.py [--queries 1000]
 
 After each tenth of the queries, prints the resident memory of the JVM, its heap after a collection, and the
-objects of the native library; then the classes whose objects have grown most since the third tenth. Exits 1
-if resident memory or heap grow by more than 5 % after the first three tenths, in which the JVM compiles and
-mimalloc fills its segments, or if the objects of the connector's classes grow.
+objects of the native library; then the classes whose objects have grown most since the third tenth. The first
+three tenths are a warm-up, in which the JVM compiles and mimalloc fills its segments. Exits 1 if, after that,
+resident memory or heap grow by more than 5 %, or the connector's classes get more objects.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ ROOMS = {
     "python/coldframe/iceberg": ("test_iceberg*",),
     "python/coldframe/layout": ("test_layout*",),
     "python/coldframe/pipeline": ("test_migration.py", "test_migration_scheduling", "test_switching"),
-    "python/coldframe/pipeline/adopt": ("test_adopting",),
+    "python/coldframe/pipeline/adopt": ("test_adopting*",),
     "python/coldframe/pipeline/plan": ("test_migration_planning", "test_migration_layouts"),
     "python/coldframe/pipeline/report": ("test_report*", "test_verdict"),
     "python/coldframe/pipeline/sink": ("test_iceberg_catalogs", "test_hive_registration", "test_delta*"),

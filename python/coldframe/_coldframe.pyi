@@ -602,8 +602,8 @@ class RawFile:
     def proposal(self) -> dict[str, Any] | None: ...
     def statistics(self) -> Any: ...
     def lengths(self, progress: Callable[[int], None] | None = None) -> dict[str, Any]: ...
-    def dictionaries(self, column: str, told: Callable[[str, int, int, object], None]) -> None:
-        """Calls `told` with part, start, end and values of each dictionary."""
+    def dictionaries(self, column: str, each: Callable[[str, int, int, object], None]) -> None:
+        """Calls `each` with part, start, end and values of each dictionary."""
     def stated(self, split: tuple[int, int, int]) -> list[list[dict[str, Any]]] | None:
         """The file's statistics for the columns of a split: as `statistics`, by unit or for all units."""
     def witness(self, split: tuple[int, int, int]) -> RawWitness:
@@ -615,6 +615,8 @@ class RawFile:
         """`known` of `open_file`; None for a folder."""
     def notices(self) -> list[tuple[str, str]]:
         """Warnings for users: the kind, such as "encrypted_columns", and a text."""
+    def notices_by_reading(self) -> list[tuple[str, str]]:
+        """Warnings that only reading a part of the table gives, as reading its rows does."""
     @property
     def threads(self) -> int | None:
         """The option `threads`, if it was given."""
@@ -690,6 +692,20 @@ class RawBatch:
     @property
     def num_rows(self) -> int: ...
     def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...
+
+@final
+class RawPositions:
+    """The numbers of the deleted rows of a file."""
+
+    def add(self, numbers: ArrowArrayExportable, path: str) -> None:
+        """Adds numbers, an array of int64, of the delete file `path`."""
+    def add_vector(self, vector: bytes, path: str, offset: int) -> None:
+        """Adds the numbers of a deletion vector, which lies at `offset` of the file `path`."""
+    def remaining(self, batch: ArrowArrayExportable, numbers: str) -> RawBatch | None:
+        """The rows of a batch that are not deleted; None if all rows stay.
+
+        `numbers`: the column of row numbers, ascending.
+        """
 
 @final
 class RawFingerprint:

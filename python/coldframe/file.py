@@ -323,7 +323,7 @@ class File(AsTables, FileMetadata, Lookups, Ordinals):
 
     @property
     def num_rows(self) -> int | None:
-        """The number of rows; None if only a scan can tell: see `count`."""
+        """The number of rows; None if only a scan can find it out: see `count`."""
         return self._raw.num_rows
 
     @property

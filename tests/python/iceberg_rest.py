@@ -6,6 +6,7 @@ import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import unquote
 
@@ -99,7 +100,8 @@ def _create(catalog: Any, namespace: tuple[str, ...], content: Any) -> Any:
     from pyiceberg.catalog.rest import CreateTableRequest
 
     request = CreateTableRequest.model_validate(content)
-    return catalog.create_table(
+    create = catalog._create_staged_table if request.stage_create else catalog.create_table
+    return create(
         (*namespace, request.name),
         request.table_schema,
         request.location,
@@ -112,8 +114,8 @@ def _commit(catalog: Any, name: tuple[str, ...], content: Any) -> Any:
     from pyiceberg.table import CommitTableRequest
 
     request = CommitTableRequest.model_validate({**content, "identifier": _identifier(name)})
-    table = catalog.load_table(name)
-    catalog.commit_table(table, request.requirements, request.updates)
+    # A table that was only staged is made by its first commit.
+    catalog.commit_table(SimpleNamespace(name=lambda: name), request.requirements, request.updates)
     return catalog.load_table(name)
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
+import warnings
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from estates import Estate
 
 import coldframe as cf
 from coldframe.cli import main
@@ -138,3 +140,39 @@ def test_migration_treats_partition_folders_as_one_table(table: Path, tmp_path: 
     assert sorted_rows(rows) == expected(table)
     safe = (tmp_path / "lake" / "_coldframe" / "safe-to-delete.txt").read_text()
     assert all(str(table / partition) in safe for partition in PARTITIONS)
+
+
+def warned(place: Path, **options: Any) -> list[str]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        cf.open(place, **options).read()
+    return [str(warning.message) for warning in caught]
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry["truth"])
+def test_tables_that_hive_wrote_lack_nothing(entry: dict[str, Any]) -> None:
+    assert warned(DATA / entry["file"], **entry["open"]) == []
+    truth = pq.read_table(DATA / entry["truth"])
+    file = cf.open(DATA / entry["file"], complete=True, **entry["open"])
+    assert file.read().num_rows == truth.num_rows
+    assert file.damage == []
+
+
+def test_deleted_rows_that_no_directory_has_are_reported(tmp_path: Path) -> None:
+    estate = Estate(tmp_path)
+    sales = estate.source / "sales"
+    shutil.copytree(DATA / "changes", sales)
+    whole = cf.open(sales).read().num_rows
+    shutil.rmtree(sales / "delta_0000001_0000001_0000")
+    [text] = warned(sales)
+    assert "no file has the rows of write 1" in text
+    assert warned(sales, complete=False) == []
+    with pytest.raises(cf.CorruptFileError, match="write 1, bucket"):
+        cf.open(sales, complete=True).read()
+    file = cf.open(sales, complete=True)
+    # Writes after it replaced all rows of the write that is gone.
+    assert file.read(on_error="skip").num_rows == whole
+    assert any("write 1, bucket" in str(lost) for lost in file.damage)
+    report = estate.migrate()
+    assert (report.exit_code, estate.safe()) == (1, [])
+    assert "no file has the rows of write 1" in str(report.tables[0].partial)

@@ -27,6 +27,8 @@ from coldframe.filters import bind, parse
 FILTERS = int(os.environ.get("COLDFRAME_FILTERS", "12"))
 SEED = int(os.environ.get("COLDFRAME_SEED", "1"))
 MAX_ROWS = 100_000
+# The maximum number of splits that each filter reads.
+MAX_SPLITS = 32
 
 FIXTURES = [case for manifest in sorted(DATA.glob("*/files/MANIFEST.json")) for case in cases(manifest)]
 CORPUS = [
@@ -49,7 +51,7 @@ class Law:
     def splits_tile(self) -> None:
         """Splits and byte ranges give each row once."""
         everything = list(range(self.full.num_rows))
-        size = self._split_bytes()
+        size = self.dice.choice(self._sizes())
         parts = [split.to_batches().read_all() for split in self.file.splits(size)]
         self._check(parts, self.full, everything, f"splits of {size} bytes")
         tree = self.file.inspect()
@@ -92,8 +94,14 @@ class Law:
             got = pa.table(file._raw.scan(columns=columns, predicate=bound.predicate, prune=False))
             self._check([got], all_of_them, passing, f"{what}, not pruned")
 
+    def _sizes(self) -> list[int]:
+        """Sizes of splits in bytes."""
+        return [1 if self.full.num_rows < 5000 else 100_000, 1000, 1 << 20]
+
     def _split_bytes(self) -> int:
-        return self.dice.choice([1 if self.full.num_rows < 5000 else 100_000, 1000, 1 << 20])
+        """A size that gives few splits: each split of a directory opens the directory again."""
+        sizes = [size for size in self._sizes() if len(self.file.splits(size)) <= MAX_SPLITS]
+        return self.dice.choice(sizes or [1 << 20])
 
     @staticmethod
     def _tables(reader: Any, limit: int) -> Any:

@@ -65,6 +65,46 @@ def test_a_root_without_logs_is_not_verified(root: Path) -> None:
     assert "no folder WALs" in str(report.tables[0].partial)
 
 
+def test_marks_of_open_regions_without_a_log_are_a_warning(root: Path, tmp_path: Path) -> None:
+    alone = tmp_path / "alone"
+    shutil.copytree(root / TABLE, alone)
+    for log in root.glob("WALs/*/*"):
+        log.unlink()
+    [text] = warned(root)
+    assert "no server has a log" in text
+    assert "not closed since it was opened" in text
+    assert warned(root, wal=False) == []
+    with pytest.raises(cf.CorruptFileError, match="no server has a log"):
+        cf.open(root, complete=True).read()
+    [text] = warned(alone)
+    assert "folder alone" in text
+    # HBase closed the regions after their last flush: all edits are in their files.
+    for place in (root, alone):
+        for mark in place.rglob("*.seqid"):
+            mark.rename(mark.with_name("99999.seqid"))
+        assert warned(place) == []
+
+
+@pytest.mark.filterwarnings("ignore::coldframe.PartialTableWarning")
+def test_a_root_with_an_empty_folder_of_logs_is_not_verified(root: Path) -> None:
+    estate = Estate(root.parent.parent)
+    for log in root.glob("WALs/*/*"):
+        log.unlink()
+    report = estate.migrate(leave_behind=["snapshots", "older-versions"])
+    assert (report.exit_code, estate.safe()) == (1, [])
+    assert "no server has a log" in str(report.tables[0].partial)
+
+
+def test_a_root_that_was_shut_down_is_verified_without_logs(root: Path) -> None:
+    estate = Estate(root.parent.parent)
+    for log in root.glob("WALs/*/*"):
+        log.unlink()
+    for mark in root.rglob("*.seqid"):
+        mark.rename(mark.with_name("99999.seqid"))
+    report = estate.migrate(leave_behind=["snapshots", "older-versions"])
+    assert (report.exit_code, estate.safe()) == (0, [str(root)])
+
+
 def test_a_table_without_a_descriptor_is_read_by_its_folders(root: Path) -> None:
     whole = cells(root)
     shutil.rmtree(root / TABLE / ".tabledesc")

@@ -14,8 +14,8 @@ import coldframe as cf
 
 pytest.importorskip("pyiceberg")
 
+from coldframe._coldframe import RawPositions
 from coldframe.iceberg.equality import DeletedValues
-from coldframe.iceberg.positions import Positions, vector
 
 DATA = Path(__file__).parents[1] / "data" / "iceberg"
 TRUTH = json.loads((DATA / "truth.json").read_text())
@@ -73,9 +73,17 @@ def test_a_deletion_vector_has_all_numbers(numbers, optimized):
     bitmap = pyroaring.BitMap(numbers)
     if optimized:
         bitmap.run_optimize()
-    positions = vector(bitmaps((0, bitmap.serialize()), (3, bitmap.serialize())), "dv", 0)
-    ordered = sorted(set(numbers))
-    assert positions.to_pylist() == ordered + [(3 << 32) + number for number in ordered]
+    positions = RawPositions()
+    positions.add_vector(bitmaps((0, bitmap.serialize()), (3, bitmap.serialize())), "dv", 0)
+    deleted = {*numbers, *((3 << 32) + number for number in numbers)}
+    rows = sorted(deleted | {number + 1 for number in deleted} | {0, 1 << 40})
+    assert remaining(positions, rows) == [number for number in rows if number not in deleted]
+
+
+def remaining(positions, numbers):
+    batch = pa.record_batch({"x": pa.array(numbers, pa.int64())})
+    left = positions.remaining(batch, "x")
+    return numbers if left is None else pa.record_batch(left)["x"].to_pylist()
 
 
 def test_damaged_deletion_vector_is_refused():
@@ -85,29 +93,34 @@ def test_damaged_deletion_vector_is_refused():
         damaged = bytearray(whole)
         damaged[at] ^= 0x41
         with pytest.raises(cf.CorruptFileError, match="deletion vector") as raised:
-            vector(bytes(damaged), "file.puffin", 100)
+            RawPositions().add_vector(bytes(damaged), "file.puffin", 100)
         assert raised.value.path == "file.puffin"
         assert 100 <= raised.value.offset < 100 + len(whole)
         with pytest.raises(cf.CorruptFileError):
-            vector(whole[:at], "file.puffin", 0)
+            RawPositions().add_vector(whole[:at], "file.puffin", 0)
     runs = struct.pack("<IBHHIHHH", 12347, 1, 0, 0, 0, 1, 65535, 9)  # beyond the last value of a container
     for body in (runs, struct.pack("<II", 12346, 1 << 30), struct.pack("<I", 7), b""):
         with pytest.raises(cf.CorruptFileError, match="Roaring"):
-            vector(bitmaps((0, body)), "file.puffin", 0)
+            RawPositions().add_vector(bitmaps((0, body)), "file.puffin", 0)
     with pytest.raises(cf.CorruptFileError, match="Roaring"):
-        vector(framed(struct.pack("<Q", 1 << 60)), "file.puffin", 0)
+        RawPositions().add_vector(framed(struct.pack("<Q", 1 << 60)), "file.puffin", 0)
 
 
 def test_positions_leave_the_other_rows():
-    positions = Positions([pa.array([7, 3, 3, 100]), pa.chunked_array([pa.array([0, 8])])])
-    batches = [pa.record_batch({"x": range(at, at + 4)}) for at in range(0, 12, 4)]
-    kept = [positions.kept(batch, batch["x"])["x"].to_pylist() for batch in batches]
-    assert kept == [[1, 2], [4, 5, 6], [9, 10, 11]]
-    assert Positions([]).kept(batches[0], batches[0]["x"]) is batches[0]
-    gaps = pa.record_batch({"x": [2, 3, 99, 100, 101]})  # from row groups that pass a filter
-    assert positions.kept(gaps, gaps["x"])["x"].to_pylist() == [2, 99, 101]
-    none = gaps.slice(0, 0)
-    assert positions.kept(none, none["x"]).num_rows == 0
+    positions = RawPositions()
+    positions.add(pa.array([7, 3, 3, 100]), "deletes.orc")
+    positions.add(pa.array([0, 8]), "deletes.orc")
+    parts = [list(range(at, at + 4)) for at in range(0, 12, 4)]
+    assert [remaining(positions, part) for part in parts] == [[1, 2], [4, 5, 6], [9, 10, 11]]
+    # From row groups that pass a filter.
+    assert remaining(positions, [2, 3, 99, 100, 101]) == [2, 99, 101]
+    assert remaining(positions, []) == []
+    batch = pa.record_batch({"x": [1, 2]})
+    assert positions.remaining(batch, "x") is None
+    with pytest.raises(cf.CorruptFileError, match="position deletes"):
+        positions.add(pa.array([-1]), "deletes.orc")
+    with pytest.raises(cf.SchemaError):
+        positions.remaining(batch, "y")
 
 
 def test_equality_follows_iceberg():

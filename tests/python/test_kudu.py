@@ -283,6 +283,70 @@ def test_a_directory_without_its_logs_is_a_warning(tmp_path: Path) -> None:
     assert "write-ahead log" in summary(report)
 
 
+def test_segments_of_zeros_are_damage(tmp_path: Path) -> None:
+    root = tmp_path / "server"
+    shutil.copytree(WAL / "lz4", root)
+    whole = cf.open(root, table="trips").read().num_rows
+    for segment in root.glob("wals/*/wal-*"):
+        segment.write_bytes(bytes(segment.stat().st_size))
+    with pytest.raises(cf.CorruptFileError, match="found zeros"):
+        cf.open(root, table="trips").read()
+    file = cf.open(root, table="trips")
+    assert file.read(on_error="skip").num_rows < whole
+    assert any("found zeros" in lost["reason"] for lost in file.damage)
+    estate = Estate(tmp_path)
+    shutil.copytree(root, estate.source / "server")
+    report = estate.migrate()
+    assert (report.exit_code, estate.safe()) == (1, [])
+    # A server that could not write to its disk leaves files without bytes.
+    for segment in root.glob("wals/*/wal-*"):
+        segment.write_bytes(b"")
+    [text] = warned(root, "trips")
+    assert "write-ahead log" in text
+
+
+def test_a_newest_segment_of_zeros_is_a_warning(tmp_path: Path) -> None:
+    root = tmp_path / "server"
+    shutil.copytree(WAL / "lz4", root)
+    assert warned(root, "trips") == []
+    for log in (root / "wals").iterdir():
+        (log / "wal-000000002").write_bytes(bytes(4096))
+    [text] = warned(root, "trips")
+    assert "no header" in text
+    assert warned(root, "trips", wal=False) == []
+    file = cf.open(root, table="trips", complete=True)
+    file.read(on_error="skip")
+    assert any("expected a header of its newest log segment" in lost["reason"] for lost in file.damage)
+
+
+@pytest.mark.parametrize("servers", [1, 2, 3])
+def test_a_minority_of_the_replicas_is_a_warning(servers: int, tmp_path: Path) -> None:
+    root = tmp_path / "servers"
+    copied = sorted(path for path in (WAL / "replicas").iterdir() if path.is_dir())
+    assert len(copied) == 3
+    for path in copied[:servers]:
+        shutil.copytree(path, root / path.name)
+    assert warned(root, "ledger", complete=False) == []
+    for options in ({}, {"complete": True}):
+        texts = warned(root, "ledger", **options)
+        if servers > 1:
+            assert texts == []
+        else:
+            [text] = texts
+            assert "1 of 3" in text
+        # What is here is whole.
+        file = cf.open(root, table="ledger", **options)
+        assert file.read(on_error="skip").num_rows > 0
+        assert file.damage == []
+    if servers > 1:
+        return
+    estate = Estate(tmp_path)
+    shutil.copytree(root, estate.source / "server")
+    report = estate.migrate()
+    assert (report.exit_code, estate.safe()) == (1, [])
+    assert "other servers may have newer rows" in summary(report)
+
+
 def test_a_lost_super_block_keeps_its_directory_off_the_list(tmp_path: Path) -> None:
     estate = Estate(tmp_path)
     shutil.copytree(FILES / "file_blocks", estate.source, dirs_exist_ok=True)

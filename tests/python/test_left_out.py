@@ -11,8 +11,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from estates import Estate
 
 import coldframe as cf
+from coldframe._coldframe import unclaimed
 from coldframe.cli import main
 
 ROWS = pa.table({"id": range(100), "s": [f"name {i % 7}" for i in range(100)]})
@@ -159,3 +161,33 @@ def test_migration_leaves_foreign_files_out(warehouse: Path, tmp_path: Path) -> 
     assert not any(path in safe for path in LEFT_OUT)
     summary = json.loads((lake / "again" / "_coldframe" / "report.json").read_text())
     assert sorted(summary["unknown"]) == sorted(f"sales/{path}" for path in LEFT_OUT)
+
+
+def test_other_files_beside_a_summary_of_redfiles_keep_it_off_the_list(tmp_path: Path) -> None:
+    estate = Estate(tmp_path)
+    folder = estate.source / "job"
+    folder.mkdir()
+    for part in ("part-0.redelm", "part-1.redelm"):
+        cf.write(ROWS, folder / part, format="redfile")
+    data = (folder / "part-0.redelm").read_bytes()
+    footer = data[-8 - int.from_bytes(data[-8:-4], "little") : -8]
+    uri = b"hdfs://host/job/part-0.redelm"
+    summary = (1).to_bytes(4, "big") + len(uri).to_bytes(2, "big") + uri + footer
+    (folder / "_RedElmSummary").write_bytes(summary)
+    (folder / "_SUCCESS").touch()
+    (folder / ".part-0.redelm.crc").write_bytes(b"crc\0")
+    assert cf.open(folder).read().num_rows == 2 * len(ROWS)
+    assert unclaimed(folder, format="redfile") == []
+    estate.migrate()
+    assert estate.safe() == [str(folder)]
+    (folder / "orders").mkdir()
+    cf.write(ROWS, folder / "orders" / "part-0.redelm", format="redfile")
+    pq.write_table(ROWS, folder / "export.parquet")
+    assert [name for name, _ in unclaimed(folder, format="redfile")] == [
+        "export.parquet",
+        "orders/part-0.redelm",
+    ]
+    report = estate.migrate()
+    assert (report.exit_code, estate.safe()) == (0, [])
+    [item] = (item for item in report.left_out if item.kind == "other-files")
+    assert (item.count, item.blocks) == (2, True)

@@ -19,7 +19,7 @@ from truth import DATA, Case, cases, corpus, plain_values
 
 import coldframe as cf
 
-ROUNDS = int(os.environ.get("COLDFRAME_INDEXES", "10"))
+ROUNDS = int(os.environ.get("COLDFRAME_INDEXES", "4"))
 SEED = int(os.environ.get("COLDFRAME_SEED", "1"))
 MAX_BYTES, MAX_ROWS = 400_000, 20_000
 FORMATS = ("orc", "hfile", "cfile")

@@ -67,7 +67,7 @@ def test_the_command_line_prints_the_next_step(
     assert step in errors.partition("\n  next: ")[2], errors
 
 
-def test_a_name_like_no_other_gets_no_question() -> None:
+def test_a_name_that_resembles_no_other_gets_no_suggestion() -> None:
     assert next_step("no column 'total'; the columns are 'id', 's'") is None
     assert next_step("no column 'Total'; the columns are 'id', 'totals'") == "did you mean 'totals'?"
     assert next_step("no column `a`; there are: b") is None

@@ -57,7 +57,7 @@ NOT_RUN = {
     "logging.md": 1,
     "migration.md": 2,
     "safe-to-delete.md": 1,
-    "spark.md": 8,
+    "spark.md": 9,
     "stores.md": 3,
 }
 

@@ -40,6 +40,8 @@ def server(jar: str | None) -> Iterator[str]:
         "spark.driver.host": "127.0.0.1",
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(port),
+        # Spark also evaluates the filters of tables that it may broadcast.
+        "spark.sql.autoBroadcastJoinThreshold": "-1",
         "spark.ui.enabled": "false",
     }
     if jar is not None:

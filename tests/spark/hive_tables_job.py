@@ -66,7 +66,28 @@ def make(spark: SparkSession) -> None:
     spark.sql(f"create table chars (c char(5), v varchar(3)) {stored}")
     spark.sql("insert into chars values ('a', 'abc')")
     spark.sql(f"create table nothing (v int) {stored}")
+    make_latin(spark, binary)
     make_orc(spark)
+
+
+def make_latin(spark: SparkSession, binary: str) -> None:
+    """Tables with texts that are not UTF-8, and one whose own properties describe the SerDe."""
+    texts = f"row format serde '{COLUMNARS}.ColumnarSerDe' stored as rcfile"
+    for name, stored in (("latin_texts", texts), ("latin_bytes", binary), ("orc_latin", "stored as orc")):
+        spark.sql(f"create table {name} (i int, s string, r struct<s:string>) {stored}")
+        spark.sql(
+            f"insert into {name} select id, cast(unhex(element_at(array('636166E9', '636166E8', '6F6B', '', "
+            "'C3A9'), cast(id as int))) as string), named_struct('s', cast(unhex('E9') as string)) "
+            "from range(1, 6)"
+        )
+    spark.sql(f"create table raw (t string, n string) {texts}")
+    spark.sql("insert into raw values ('2014/01/01 00:00:00', '-'), ('2014-01-02 00:00:00', 'x')")
+    spark.sql(
+        f"create external table given (t timestamp, n string) row format serde '{COLUMNARS}.ColumnarSerDe' "
+        "with serdeproperties ('serialization.null.format' = 'x') stored as rcfile "
+        f"location '{located(spark, 'raw')}' "
+        "tblproperties ('timestamp.formats' = 'yyyy/MM/dd HH:mm:ss', 'serialization.null.format' = '-')"
+    )
 
 
 def make_orc(spark: SparkSession) -> None:
@@ -118,7 +139,15 @@ def located(spark: SparkSession, table: str) -> Path:
     return Path(str(spark.conf.get("spark.sql.warehouse.dir")).removeprefix("file:")) / table
 
 
+LATIN = """select i, hex(s), hex(r.s), s = 'ok', s > 'cafz', s like 'ca%', s in ('ok', '')
+           from {} where s <> 'zz' union all
+           select count(distinct s), hex(min(s)), hex(max(s)), null, null, null, null
+           from {} where s >= 'caf'"""
 QUERIES = {
+    "latin texts": LATIN.replace("{}", "latin_texts"),
+    "latin bytes": LATIN.replace("{}", "latin_bytes"),
+    "orc latin": LATIN.replace("{}", "orc_latin"),
+    "given": "select cast(t as string), n from given",
     "texts": "select * from texts",
     "bytes": "select * from bytes",
     "filters": "select b, at, s from bytes where i > 5 and s is not null and at > timestamp'2014-04-10'",

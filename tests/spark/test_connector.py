@@ -40,8 +40,17 @@ def _nothing_left(spark: SparkSession) -> Iterator[None]:
 pytestmark = pytest.mark.usefixtures("_nothing_left")
 
 
+@pytest.fixture
+def _larger_than_a_broadcast(spark: SparkSession) -> Iterator[None]:
+    """Spark also evaluates the filters of tables that it may broadcast."""
+    spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
+    yield
+    spark.conf.unset("spark.sql.autoBroadcastJoinThreshold")
+
+
+@pytest.mark.usefixtures("_larger_than_a_broadcast")
 class TestPushedDown:
-    """Spark's plan has the pushed parts, and evaluates the rest."""
+    """The plan shows the parts of a query that are pushed down; Spark evaluates the rest."""
 
     def test_columns_and_filters_are_pushed_down(self, spark: SparkSession, numbers: Path) -> None:
         frame = load(spark, numbers, **NUMBERS)
@@ -114,10 +123,10 @@ def test_read_accepts_python_values(spark: SparkSession, numbers: Path) -> None:
     assert sorted(row.a for row in frame.collect()) == list(range(2950, 3000))
 
 
-def test_the_python_source_writes(spark: SparkSession) -> None:
+def test_the_python_source_writes_to_stores_that_hadoop_lacks(spark: SparkSession) -> None:
     refused = "option as" if HAS_PYTHON_SOURCE else r"UnsupportedError: .*writing .*needs Spark 4\.1"
     with pytest.raises(Exception, match=refused):
-        spark.range(3).write.format("coldframe").mode("append").save("/nowhere/at/all")
+        spark.range(3).write.format("coldframe").mode("append").save("http://127.0.0.1:9/at/all")
 
 
 def test_a_builder_keeps_its_jars_and_extensions() -> None:

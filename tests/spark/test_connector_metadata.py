@@ -27,7 +27,10 @@ def _connector(spark: SparkSession) -> Iterator[None]:
     adaptive = spark.conf.get("spark.sql.adaptive.enabled")
     # Only a plan that is not adaptive has the metrics in its own nodes.
     spark.conf.set("spark.sql.adaptive.enabled", False)
+    # Spark also evaluates the filters of tables that it may broadcast.
+    spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
     yield
+    spark.conf.unset("spark.sql.autoBroadcastJoinThreshold")
     spark.conf.set("spark.sql.adaptive.enabled", str(adaptive))
     assert held(spark) == [0, 0]
 

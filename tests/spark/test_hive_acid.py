@@ -104,7 +104,9 @@ def registered(estate: HiveEstate) -> None:
 
 
 def originals(estate: HiveEstate, columns: list[tuple[str, str]]) -> None:
-    """A transactional table with an older partition that is not, with the columns `_col0`, `_col1` .."""
+    """A transactional table with a partition written before that: plain files with the columns `_col0`,
+    `_col1` ..
+    """
     shutil.copytree(DATA / "changes", estate.root / "old/now")
     (estate.root / "old/before").mkdir()
     rows = pq.read_table(DATA / f"{TRUTH['major']}.truth.parquet")
@@ -220,7 +222,8 @@ def test_added_partitions_and_columns_are_read(answers: dict[str, dict[str, Any]
     assert answers["other partition"]["rows"] == sorted(comparable((number,) for number in ids["changes"]))
     assert answers["count"]["rows"] == comparable([(len(ids["minor"]), max(ids["minor"]), 0)])
     both = sum(ids["major"].count(number) for number in ids["changes"])
-    assert (answers["joined"]["rows"], answers["joined"]["taken"]) == (comparable([(both,)]), 2)
+    assert answers["joined"]["rows"] == comparable([(both,)])
+    assert answers["joined"]["taken"] >= 2  # a runtime filter is a third scan
 
 
 def test_files_from_before_a_table_was_transactional_are_read_by_position(

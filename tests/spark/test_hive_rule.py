@@ -15,6 +15,9 @@ import coldframe as cf
 import coldframe.spark
 
 TAKEN = {
+    "latin texts": 2,
+    "latin bytes": 2,
+    "given": 1,
     "texts": 1,
     "bytes": 1,
     "filters": 1,
@@ -23,7 +26,7 @@ TAKEN = {
     "one day": 1,
     "days twice": 2,
     "some day": 1,
-    "join": 2,
+    "join": 3,  # with the scan of the runtime filter
     "no nulls": 1,
     "not altered": 1,
     "wider": 1,
@@ -33,6 +36,7 @@ TAKEN = {
 with a null value, char, varchar, tables without files, ORC, or names of files.
 """
 ORC = {
+    "orc latin": 2,
     "orcs": 1,
     "orc fields": 1,
     "orc days": 1,

@@ -103,6 +103,63 @@ def test_rows_know_their_files(spark: SparkSession, tmp_path: Path) -> None:
     assert "a%20b.orc" in rows[0]
 
 
+METADATA = (
+    "file_path",
+    "file_name",
+    "file_size",
+    "file_modification_time",
+    "file_block_start",
+    "file_block_length",
+)
+
+
+def test_rows_have_the_metadata_of_their_files(spark: SparkSession, tmp_path: Path) -> None:
+    for name in ("p=1/a b", "p=2/c"):
+        put({"name": [name] * 3}, tmp_path / f"t/{name}.orc")
+
+    def read(by: str) -> DataFrame:
+        return spark.read.format(by).load(str(tmp_path / "t"))
+
+    columns = [f"_metadata.{name}" for name in (METADATA if spark.version >= "3.5" else METADATA[:4])]
+    assert len(both(read, *columns, "name", "p")) == 6
+    both(lambda by: read(by).where("_metadata.file_name = 'c.orc' and p = 2"), "name")
+    both(read, "_metadata.file_name")
+    both(lambda by: read(by).orderBy("_metadata.file_size", "name").limit(4), "_metadata.file_name")
+    both(lambda by: read(by).groupBy("_metadata.file_path").count(), "*")
+    assert read("coldframe").columns == ["name", "p"]
+    put({"_metadata": [1]}, tmp_path / "own/a.orc")
+    both(lambda by: spark.read.format(by).load(str(tmp_path / "own")), "_metadata")
+
+
+def test_filters_of_a_small_table_prune_the_other_side(spark: SparkSession, tmp_path: Path) -> None:
+    for p in range(4):
+        put({"v": [p] * 3}, tmp_path / f"fact/p={p}/a.orc")
+    put({"k": [0, 1, 2], "name": ["a", "b", None]}, tmp_path / "small/a.orc")
+
+    def read(by: str, where: str) -> DataFrame:
+        fact, small = (spark.read.format(by).load(str(tmp_path / name)) for name in ("fact", "small"))
+        return fact.join(small.where(where), fact["p"] == small["k"])
+
+    for where in ("name = 'b'", "name like 'a%' or k > 1", "k in (0, 1)"):
+        both(partial(read, where=where), "v", "name")
+        plan = str(read("coldframe", where)._jdf.queryExecution().executedPlan().toString())
+        assert "dynamicpruning" in plan
+        assert "BroadcastHashJoin" in plan
+    with settings(spark, {"spark.sql.autoBroadcastJoinThreshold": "-1"}):
+        small = spark.read.format("coldframe").load(str(tmp_path / "small")).where("k > 0")
+        assert "Filter" not in str(small._jdf.queryExecution().optimizedPlan().toString())
+        assert small.count() == 2
+
+
+def test_settings_of_other_stores_are_refused(spark: SparkSession) -> None:
+    for setting, url in (
+        ("fs.azure.account.key.a.dfs.core.windows.net", "abfss://c@a.dfs.core.windows.net/t"),
+        ("fs.gs.auth.type", "gs://b/t"),
+    ):
+        with settings(spark, {setting: "x"}), pytest.raises(Exception, match=f"UnsupportedError.*{setting}"):
+            spark.read.format("coldframe").load(url)
+
+
 def test_collations_are_evaluated_by_spark(spark: SparkSession, tmp_path: Path) -> None:
     if spark.version < "4":
         pytest.skip("no collations before Spark 4")

@@ -52,6 +52,7 @@ def test_the_connector_reads_with_an_older_spark() -> None:
         "test_connector.py",
         "test_connector_metadata.py",
         "test_connector_planning.py",
+        "test_connector_writes.py",
         "test_reading.py",
         "test_hive_rule.py",
         *(f"test_streams.py::test_{name}" for name in streams),

@@ -98,13 +98,13 @@ def test_small_splits_share_a_task(numbers: Path) -> None:
 
 
 class TestWriter:
-    """`df.write.format("coldframe")`."""
+    """Writes of the Python source."""
 
     def frame(self, spark: SparkSession, rows: int) -> DataFrame:
         return spark.range(rows).selectExpr("id as a", "concat('n', id) as s", "id / 2 as h").repartition(3)
 
     def write(self, frame: DataFrame, path: Path, mode: str, **options: Any) -> None:
-        writer = frame.write.format("coldframe").option("as", "rcfile").option("serde", "binary")
+        writer = frame.write.format("coldframe_python").option("as", "rcfile").option("serde", "binary")
         writer.options(**options).mode(mode).save(str(path))
 
     def test_append_adds_files_and_overwrite_replaces_them(self, spark: SparkSession, tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ class TestWriter:
     def test_unsupported_writes_are_refused(self, spark: SparkSession, tmp_path: Path) -> None:
         frame = self.frame(spark, 10)
         with pytest.raises(AnalysisException, match="option as"):
-            frame.write.format("coldframe").mode("append").save(str(tmp_path / "x"))
+            frame.write.format("coldframe_python").mode("append").save(str(tmp_path / "x"))
         with pytest.raises(AnalysisException, match="web server"):
             frame.write.format("coldframe").option("as", "rcfile").mode("append").save("http://127.0.0.1:9/x")
 

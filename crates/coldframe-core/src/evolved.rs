@@ -7,9 +7,9 @@
 //! file     id int       price double        day date        plan, pruning, decoding, damage
 //! ```
 //!
-//! Everything but the types is the file's: splits, damage, statistics as they are stored. A filter prunes in the file
-//! only if the conversions of its columns change no value and no order; the scan evaluates it on the converted columns
-//! in any case.
+//! Only types and values change: splits, damage and stored statistics are those of the file. A filter prunes in the
+//! file only if the conversions of its columns change no value and no order; the scan evaluates it on the converted
+//! columns in any case.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -112,6 +112,10 @@ impl TableFile for Evolved {
         self.file.notices()
     }
 
+    fn notices_by_reading(&self) -> Result<Vec<Notice>> {
+        self.file.notices_by_reading()
+    }
+
     fn splits(&self, target: u64) -> Result<Vec<Split>> {
         self.file.splits(target)
     }
@@ -164,7 +168,7 @@ impl TableFile for Evolved {
         self.file.dictionaries(column, with)
     }
 
-    /// None: the file states them of its own values.
+    /// None: the file's extremes are those of its own values, before the conversion.
     fn split_statistics(&self, _: &Split) -> Result<Value> {
         Ok(Value::Null)
     }
@@ -180,7 +184,7 @@ impl TableFile for Evolved {
     fn extremes(&self, split: &Split, columns: &[String], by_unit: bool) -> Result<Option<Vec<Extremes>>> {
         let converted: Vec<Option<&Conversion>> =
             columns.iter().map(|name| self.conversions.get(name)).collect();
-        // A value that does not fit is null: then only the rows tell how many values there are.
+        // A value that does not fit is null: then the number of values is known only from the rows.
         if !converted.iter().flatten().all(|conversion| conversion.keeps_filters()) {
             return Ok(None);
         }
@@ -207,7 +211,7 @@ impl TableFile for Evolved {
         self.file.proof()
     }
 
-    /// The file itself: what only its format has is not converted.
+    /// The file itself: methods that only its format has return unconverted values.
     fn as_any(&self) -> &dyn Any {
         self.file.as_any()
     }

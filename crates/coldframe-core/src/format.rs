@@ -246,6 +246,12 @@ pub trait TableFile: Send + Sync + Debug {
         Ok(Vec::new())
     }
 
+    /// What the user should know besides [`notices`](Self::notices), and only reading a part of the table tells. A
+    /// scan tells the same.
+    fn notices_by_reading(&self) -> Result<Vec<Notice>> {
+        Ok(Vec::new())
+    }
+
     /// Takes what look-ups met since the last call.
     fn take_notices(&self) -> Vec<Notice> {
         Vec::new()

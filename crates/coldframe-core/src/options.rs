@@ -141,7 +141,7 @@ pub fn value_of<T: Field>(
     }
 }
 
-/// An error if a name is no option's; the error lists the options.
+/// Fails if a name is not the name of an option; the error lists the options.
 fn check_names(format: &str, given: &BTreeMap<String, Value>, known: &[OptionSpec]) -> Result<()> {
     match given.keys().find(|name| known.iter().all(|spec| !spec.has_name(name))) {
         None => Ok(()),

@@ -153,7 +153,7 @@ pub struct Span {
     pub bytes: Range<u64>,
     /// How well the span is proved.
     pub level: Level,
-    /// What keeps it from a better level: the structure that was being read, and the reason.
+    /// Why the level is not better: the structure that was being read, and the reason.
     pub why: Option<(String, String)>,
 }
 

@@ -198,7 +198,7 @@ fn edits(root: &Root, of: &str, options: &Options) -> Result<Content> {
     let content = Content::new("edits", of, if options.wal { (!lacks).then_some(true) } else { Some(false) });
     if lacks {
         let note =
-            "there is no folder WALs; reading counts the regions that were flushed, and not closed since";
+            "no server has a log; reading counts the regions that were not closed since they were opened";
         return Ok(content.noted(note));
     }
     let bytes = root.logs()?.iter().filter(|log| !log.path.ends_with(".meta")).map(|log| log.len).sum();

@@ -524,7 +524,7 @@ impl OpenTable {
         Ok(RegionPlan::new(self.source(), region.clone(), scanning, families, rows))
     }
 
-    /// What seems to be missing, for the user.
+    /// Warnings for the user about parts of the table that seem to be missing.
     pub(crate) fn lacking(&self) -> Result<Vec<String>> {
         let (name, mut texts) = (&self.shared.table, Vec::new());
         if let Some(first) = self.unknown.first() {
@@ -547,8 +547,13 @@ impl OpenTable {
         if let Some(logs) = &self.source().logs {
             let first = self.regions.get(..LOOKED_AT).unwrap_or(&self.regions);
             if let Some(region) = logs.first_missing(first)? {
+                let lack = match (logs.lacks_folder()?, self.shared.root.place()) {
+                    (true, _) => "there is no folder WALs",
+                    (false, (_, true)) => "a table's folder alone has no logs",
+                    (false, _) => "no server has a log in the folder WALs",
+                };
                 texts.push(format!(
-                    "there is no folder WALs, so the newest edits of {name} may be missing (wal=False accepts this). {region}"
+                    "{lack}, so the newest edits of {name} may be missing (wal=False accepts this). {region}"
                 ));
             }
         }

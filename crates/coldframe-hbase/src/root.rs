@@ -262,8 +262,13 @@ impl Root {
     }
 
     /// Whether the folder of the servers' logs should exist here, but is missing.
-    pub(crate) fn lacks_logs(&self) -> Result<bool> {
+    pub(crate) fn lacks_log_folder(&self) -> Result<bool> {
         Ok(!self.alone && !has(&self.folder.list("")?, "WALs"))
+    }
+
+    /// Whether no server has a log here. A server with open regions always has one.
+    pub(crate) fn lacks_logs(&self) -> Result<bool> {
+        Ok(self.logs()?.iter().all(|log| log.path.ends_with(".meta")))
     }
 
     /// The servers' logs that are not empty.

@@ -85,8 +85,8 @@ impl HFile {
         prove::contradiction(&self.raw, rows)
     }
 
-    /// Runs a look-up. If the index contradicts the blocks, all of them are read once, and the look-up and later ones
-    /// use an index of what they hold.
+    /// Runs a look-up. If the index contradicts the blocks, reads all blocks once and builds a new index from them,
+    /// which this look-up and all later ones use.
     fn looked_up<T>(&self, mut look_up: impl FnMut(&Arc<RawFile>) -> Result<T>) -> Result<T> {
         if let Some(Some(raw)) = self.reindexed.get() {
             return look_up(raw);

@@ -167,6 +167,18 @@ impl Events {
         self.groups.keys().map(|(_, property)| *property)
     }
 
+    /// The writes and buckets of rows with events of a write after `base`, each with the number of these rows.
+    pub(crate) fn referred(&self, base: i64) -> BTreeMap<(i64, i32), u64> {
+        let mut referred = BTreeMap::new();
+        for ((original, property), group) in &self.groups {
+            let later = group.iter().filter(|event| event.write > base).count() as u64;
+            if later > 0 {
+                *referred.entry((*original, bucket_of_property(*property))).or_default() += later;
+            }
+        }
+        referred
+    }
+
     /// Adds the events of `other`.
     pub(crate) fn extend(&mut self, other: Self) {
         for (key, group) in other.groups {
@@ -286,12 +298,12 @@ pub(crate) fn bucket_of_property(property: i32) -> i32 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use arrow_array::{ArrayRef, Int32Array, Int64Array};
     use std::sync::Arc;
 
-    fn batch(rows: &[(i32, i64, i32, i64, i64)]) -> RecordBatch {
+    pub(crate) fn batch(rows: &[(i32, i64, i32, i64, i64)]) -> RecordBatch {
         let int = |f: fn(&(i32, i64, i32, i64, i64)) -> i32| -> ArrayRef {
             Arc::new(rows.iter().map(f).collect::<Int32Array>())
         };

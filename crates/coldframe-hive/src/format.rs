@@ -26,6 +26,9 @@ coldframe_core::options! {
         /// the visible writes of a transactional table, in the form of Hive's ValidReaderWriteIdList:
         /// "table:highest:least open:open,..:aborted,.."; default: all
         acid_valid_write_ids: Option<String>;
+        /// true treats as damage that a base or delta of a transactional table is missing, which later deletes prove; false
+        /// accepts it. Default: a warning
+        complete: Option<bool>;
     }
 }
 
@@ -79,7 +82,8 @@ impl Format for HiveFormat {
             )),
             Source::Folder { folder, .. } if table.acid => {
                 let state = recorded.first().map(|(state, _)| *state);
-                Ok(Arc::new(AcidTable::open(folder.as_ref(), ids, &Options::new(&files, options), state)?))
+                let options = Options::new(&files, options);
+                Ok(Arc::new(AcidTable::open(folder.as_ref(), ids, table.complete, &options, state)?))
             }
             Source::Folder { .. } => Err(Error::unsupported(
                 "the directory of a transactional Hive table with `acid` false: open its files one by one, or leave \
@@ -99,8 +103,8 @@ impl Format for HiveFormat {
         let left_out = |kind, count, note: &str| {
             (count > 0).then(|| Content::new(kind, "", Some(false)).counted(count, "directories").noted(note))
         };
-        let later = "writes later than the list: whether they count is unknown";
-        let open = "open writes: whether they will count is unknown yet";
+        let later = "writes later than the list: it is unknown whether they are committed";
+        let open = "open writes: it is unknown whether they will be committed";
         let all =
             [left_out("later writes", uncounted.later, later), left_out("open writes", uncounted.open, open)];
         Ok(all.into_iter().flatten().collect())

@@ -9,6 +9,7 @@
 //! | `events` | deletes and updates, and which rows are live after them |
 //! | `write_ids` | which writes are visible, if the user lists them |
 //! | `lost` | lost files, and the rows that they may have deleted |
+//! | `missing` | rows that events refer to and that no file has |
 //! | `scan` | reading the units of one file, with only the live rows and the table's columns |
 //!
 //! With `acid=True` (the default) a directory is opened as a table. If a single file of the table is opened
@@ -17,6 +18,7 @@
 mod events;
 mod format;
 mod lost;
+mod missing;
 mod part;
 mod scan;
 mod state;

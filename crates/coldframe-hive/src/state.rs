@@ -64,8 +64,12 @@ impl DataFile {
     /// stores updates as deletes and inserts (`splits_updates`), only delete files affect other rows. Events
     /// in a base affect only rows of that base, which are lost together with it.
     pub(crate) fn can_uncover(&self, splits_updates: bool) -> bool {
-        let is_in_base = self.path.split_once('/').is_some_and(|(folder, _)| parse_base(folder).is_some());
-        (self.role == Role::Deletes || !splits_updates) && !is_in_base
+        (self.role == Role::Deletes || !splits_updates) && !self.is_in_base()
+    }
+
+    /// Whether the file is in a base, which has the rows of all writes up to its own.
+    pub(crate) fn is_in_base(&self) -> bool {
+        self.path.split_once('/').is_some_and(|(folder, _)| parse_base(folder).is_some())
     }
 }
 
@@ -89,6 +93,9 @@ struct Delta {
     compacted: bool,
 }
 
+/// The write, the visibility and the path of a base.
+type Base = (i64, i64, String);
+
 /// Whether a directory looks like an ACID table: it has a base or a delta.
 pub(crate) fn is_acid(folder: &dyn Folder) -> Result<bool> {
     let mut entries = folder.list("")?.into_iter().filter(|e| e.is_folder);
@@ -103,30 +110,9 @@ pub(crate) fn is_part(path: &str) -> bool {
 /// The files with the table's current rows and deletes. Files with rows are in the order of their writes.
 pub(crate) fn current_files(folder: &dyn Folder, ids: Option<&WriteIds>) -> Result<Vec<DataFile>> {
     let top: Vec<Entry> = folder.list("")?.into_iter().filter(is_visible).collect();
-    let folders = || top.iter().filter(|e| e.is_folder);
-    let mut base: Option<(i64, i64, String)> = None;
-    let mut oldest: Option<(i64, i64, String)> = None;
-    for entry in folders() {
-        let Some((write, visible)) = parse_base(&entry.path) else { continue };
-        let candidate = (write, visible, entry.path.clone());
-        if oldest.as_ref().is_none_or(|known| *known > candidate) {
-            oldest = Some(candidate.clone());
-        }
-        if base.as_ref().is_some_and(|best| *best > candidate) {
-            continue;
-        }
-        let counts = match ids {
-            None => true,
-            Some(ids) => ids.has_base(write, visible > 0 || is_compacted(folder, &entry.path)?),
-        };
-        if counts {
-            base = Some(candidate);
-        }
-    }
-    if let Some((_, visible, path)) = oldest.filter(|_| base.is_none()) {
-        check_history(folder, &path, visible)?;
-    }
-    let deltas = current_deltas(folders().filter_map(|e| parse_delta(&e.path)).collect(), base.as_ref(), ids);
+    let base = newest_base(folder, &top, ids)?;
+    let deltas = top.iter().filter(|e| e.is_folder).filter_map(|e| parse_delta(&e.path)).collect();
+    let deltas = current_deltas(deltas, base.as_ref(), ids);
     let mut files = Vec::new();
     match &base {
         Some((write, _, path)) => {
@@ -154,6 +140,38 @@ pub(crate) fn current_files(folder: &dyn Folder, ids: Option<&WriteIds>) -> Resu
         add_bucket_files(folder, &delta.path, role, write, side_files, &mut files)?;
     }
     Ok(files)
+}
+
+/// The last write of the base that is read; `None` if there is no base.
+pub(crate) fn base_write(folder: &dyn Folder, ids: Option<&WriteIds>) -> Result<Option<i64>> {
+    let top: Vec<Entry> = folder.list("")?.into_iter().filter(is_visible).collect();
+    Ok(newest_base(folder, &top, ids)?.map(|(write, ..)| write))
+}
+
+/// The newest base with visible writes only.
+fn newest_base(folder: &dyn Folder, top: &[Entry], ids: Option<&WriteIds>) -> Result<Option<Base>> {
+    let (mut base, mut oldest): (Option<Base>, Option<Base>) = (None, None);
+    for entry in top.iter().filter(|e| e.is_folder) {
+        let Some((write, visible)) = parse_base(&entry.path) else { continue };
+        let candidate = (write, visible, entry.path.clone());
+        if oldest.as_ref().is_none_or(|known| *known > candidate) {
+            oldest = Some(candidate.clone());
+        }
+        if base.as_ref().is_some_and(|best| *best > candidate) {
+            continue;
+        }
+        let counts = match ids {
+            None => true,
+            Some(ids) => ids.has_base(write, visible > 0 || is_compacted(folder, &entry.path)?),
+        };
+        if counts {
+            base = Some(candidate);
+        }
+    }
+    if let Some((_, visible, path)) = oldest.filter(|_| base.is_none()) {
+        check_history(folder, &path, visible)?;
+    }
+    Ok(base)
 }
 
 /// How many directories have writes that are not visible yet, but may become visible.
@@ -289,11 +307,7 @@ fn parse_delta(path: &str) -> Option<Delta> {
     Some(Delta { path: path.to_owned(), deletes, min, max, statement, compacted: visible > 0 })
 }
 
-fn current_deltas(
-    mut all: Vec<Delta>,
-    base: Option<&(i64, i64, String)>,
-    ids: Option<&WriteIds>,
-) -> Vec<Delta> {
+fn current_deltas(mut all: Vec<Delta>, base: Option<&Base>, ids: Option<&WriteIds>) -> Vec<Delta> {
     let counts = |least: i64, most: i64| ids.is_none_or(|ids| ids.has_any(least, most));
     all.retain(|d| counts(d.min, d.max));
     all.sort_by(|a, b| {

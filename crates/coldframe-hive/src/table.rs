@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow_schema::{FieldRef, Schema, SchemaRef};
 use bytes::Bytes;
 use coldframe_core::{
-    Damage, Error, ErrorContext, Fault, NoUnits, Node, OnError, Piece, Plan, PlanRequest, Proof, Result,
-    Split, TableFile, Value,
+    Damage, DamageLog, Error, ErrorContext, Fault, NoUnits, Node, Notice, OnError, Piece, Plan, PlanRequest,
+    Proof, Result, Split, TableFile, Value,
 };
 
 use coldframe_core::ReadAt;
@@ -23,6 +23,7 @@ use coldframe_orc::{Front, Options, OrcFile};
 
 use crate::events::{self, Events};
 use crate::lost::LostFile;
+use crate::missing::{MissingRows, missing_rows, notice};
 use crate::part::OpenFile;
 use crate::scan::{AcidPlan, Rows};
 use crate::state::{self, DataFile, Role};
@@ -48,6 +49,10 @@ pub(crate) struct AcidTable {
     lost: Vec<LostFile>,
     /// The visible writes; `None` if all writes are visible.
     ids: Option<Arc<WriteIds>>,
+    /// The last write of the base, if there is one.
+    base: Option<i64>,
+    /// Whether missing rows are damage; `None` if they cause a notice.
+    complete: Option<bool>,
     /// The fingerprint of the directory's state: see [`state::fingerprint`].
     state: u64,
     schema: SchemaRef,
@@ -59,6 +64,8 @@ pub(crate) struct AcidTable {
 struct KnownEvents {
     events: Arc<Events>,
     lost: Vec<LostFile>,
+    /// The rows that events name and that no file has.
+    missing: Vec<MissingRows>,
 }
 
 impl KnownEvents {
@@ -74,10 +81,11 @@ impl KnownEvents {
 
 impl AcidTable {
     /// Opens the directory of a table or partition. `planned`: the fingerprint that the directory had when
-    /// its splits were made, and that it must still have.
+    /// its splits were made, and that it must still have. `complete`: whether rows that are missing are damage.
     pub(crate) fn open(
         folder: &dyn Folder,
         ids: Option<Arc<WriteIds>>,
+        complete: Option<bool>,
         options: &Options,
         planned: Option<u64>,
     ) -> Result<Self> {
@@ -89,7 +97,12 @@ impl AcidTable {
                  compaction: read the table again",
             )));
         }
-        Ok(Self { state, ..Self::of_files(folder, files, ids, options)? })
+        // A base may have no files, since all of its rows were deleted.
+        let base = match files.iter().find(|file| file.is_in_base()) {
+            Some(file) => Some(file.last_write),
+            None => state::base_write(folder, ids.as_deref())?,
+        };
+        Ok(Self { state, base, complete, ..Self::of_files(folder, files, ids, options)? })
     }
 
     /// Builds the table from the given files of a directory.
@@ -171,7 +184,8 @@ impl AcidTable {
         let rows: Vec<OpenFile> = parts.into_iter().filter(|p| p.data.role == Role::Rows).collect();
         let schema = table_schema(&rows, columns)?;
         let first_rows = first_rows(&rows, &lost)?;
-        Ok(Self { rows, first_rows, events_in, lost, ids, state: 0, schema, events: Mutex::new(None) })
+        let (base, complete, state, events) = (None, None, 0, Mutex::new(None));
+        Ok(Self { rows, first_rows, events_in, lost, ids, base, complete, state, schema, events })
     }
 
     /// Files whose own rows are lost.
@@ -182,15 +196,44 @@ impl AcidTable {
     /// Plans a file that cannot be opened: it has no units, and its loss is recorded.
     fn plan_lost(&self, index: usize, request: &PlanRequest) -> Result<Box<dyn Plan>> {
         let lost = index.checked_sub(self.rows.len()).and_then(|at| self.lost_rows().nth(at));
-        let lost = lost.ok_or_else(|| {
-            let parts = self.rows.len() + self.lost_rows().count();
-            Error::invalid(format!("expected a part below {parts}, found {index}"))
-        })?;
+        let Some(lost) = lost else { return self.plan_missing(index, request) };
         if request.scan.on_error == OnError::Raise {
             return Err(lost.to_error());
         }
         request.damage.push(lost.fault.damage.clone());
         Ok(Box::new(NoUnits))
+    }
+
+    /// Plans rows that no file has, in a table that must be complete.
+    fn plan_missing(&self, index: usize, request: &PlanRequest) -> Result<Box<dyn Plan>> {
+        let (known, files) = (self.known()?, self.rows.len() + self.lost_rows().count());
+        let missing = if self.complete == Some(true) { known.missing.as_slice() } else { &[] };
+        let rows = index.checked_sub(files).and_then(|at| missing.get(at)).ok_or_else(|| {
+            let parts = files + missing.len();
+            Error::invalid(format!("expected a part below {parts}, found {index}"))
+        })?;
+        let fault = rows.to_fault();
+        if request.scan.on_error == OnError::Raise {
+            return Err(fault.to_error());
+        }
+        request.damage.push(fault.damage);
+        Ok(Box::new(NoUnits))
+    }
+
+    /// Tells the reader of rows that no file has. Only the events tell of them, which are not read before the rows are.
+    fn notify(&self, known: &KnownEvents, log: &DamageLog) {
+        if self.complete.is_none() {
+            notice(&known.missing).into_iter().for_each(|notice| log.notify(notice));
+        }
+    }
+
+    /// The rows that `events` name and that no file has.
+    fn missing_rows(&self, events: &Events) -> Vec<MissingRows> {
+        let files = self.rows.iter().map(|part| &part.data).chain(self.lost.iter().map(|file| &file.data));
+        let mut missing = missing_rows(events, files, self.base);
+        // The files of writes that are not visible are not read, but visible events may name their rows.
+        missing.retain(|rows| self.ids.as_ref().is_none_or(|ids| ids.has(rows.write)));
+        missing
     }
 
     /// Whether this is the split with the first byte of the first file. That split reports the losses that
@@ -228,7 +271,8 @@ impl AcidTable {
         }
         lost.iter().filter_map(|file| file.doubt).for_each(|doubt| events.doubt(doubt));
         events.complete();
-        let known = Arc::new(KnownEvents { events: Arc::new(events), lost });
+        let missing = self.missing_rows(&events);
+        let known = Arc::new(KnownEvents { events: Arc::new(events), lost, missing });
         *cached = Some(known.clone());
         Ok(known)
     }
@@ -359,6 +403,13 @@ impl TableFile for AcidTable {
         ]))
     }
 
+    fn notices_by_reading(&self) -> Result<Vec<Notice>> {
+        if self.complete.is_some() || self.events_in.is_empty() {
+            return Ok(Vec::new());
+        }
+        Ok(notice(&self.known()?.missing).into_iter().collect())
+    }
+
     fn splits(&self, target: u64) -> Result<Vec<Split>> {
         // This ignores lost events; the scan decides whether they are an error.
         let known = self.known()?;
@@ -383,6 +434,13 @@ impl TableFile for AcidTable {
                 u32::try_from(number).map_err(|_| Error::unsupported("a table of more than 2^32 files"))?;
             all.push(Split { part, range: 0..file.data.len, rows: None });
         }
+        let missing = if self.complete == Some(true) { known.missing.len() } else { 0 };
+        let first = self.rows.len() + self.lost_rows().count();
+        for number in first..first + missing {
+            let part =
+                u32::try_from(number).map_err(|_| Error::unsupported("a table of more than 2^32 files"))?;
+            all.push(Split { part, range: 0..1, rows: None });
+        }
         Ok(all)
     }
 
@@ -401,6 +459,7 @@ impl TableFile for AcidTable {
     fn plan(&self, request: &PlanRequest, split: &Split) -> Result<Box<dyn Plan>> {
         // A table without a visible write has no splits. An empty split is used to get its schema.
         if self.rows.is_empty() && split.range.is_empty() {
+            self.notify(self.known()?.as_ref(), &request.damage);
             return Ok(Box::new(NoUnits));
         }
         let index = usize::try_from(split.part).unwrap_or(usize::MAX);
@@ -408,6 +467,7 @@ impl TableFile for AcidTable {
             return self.plan_lost(index, request);
         };
         let known = self.known()?;
+        self.notify(&known, &request.damage);
         let events = known.events(request.scan.on_error)?;
         if request.scan.on_error != OnError::Raise && self.is_first(split)? {
             let deletes = known.lost.iter().filter(|file| file.data.role == Role::Deletes);
@@ -453,6 +513,9 @@ impl TableFile for AcidTable {
         let named = |path: &str, d: Damage| Damage { structure: format!("{path}: {}", d.structure), ..d };
         let known = self.known()?;
         let mut all: Vec<Damage> = known.lost.iter().map(|file| file.fault.damage.clone()).collect();
+        if self.complete == Some(true) {
+            all.extend(known.missing.iter().map(|rows| rows.to_fault().damage));
+        }
         let deletes = self.events_in.iter().filter(|p| p.data.role == Role::Deletes);
         for part in self.rows.iter().chain(deletes) {
             match part.file.verify_structure() {

@@ -1,6 +1,6 @@
-//! The binary encoding of Avro (specification 1.11, "Data Serialization"), as far as the values in HFiles
-//! need it: single datums (encoded values) without any framing. The schema with which they were written is
-//! stored elsewhere (in the file info of an HFile, in the header of a log block).
+//! The binary encoding of Avro (specification 1.11, "Data Serialization"), as used for the values in HFiles: single
+//! datums (encoded values) without any framing. The schema with which they were written is stored elsewhere (in the
+//! file info of an HFile, in the header of a log block).
 //!
 //! ```text
 //! null     nothing                                    string, bytes  long n, then n bytes

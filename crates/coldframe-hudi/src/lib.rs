@@ -12,8 +12,8 @@
 //!     .<file group>_<instant>.log.<n>_<write token>         log file: records changed since, and keys deleted since
 //! ```
 //!
-//! A partition consists of file groups; a hash distributes its keys among them. The rows of a group are those of its latest
-//! committed base file, plus the changes of its log files, as far as their instants are committed.
+//! A partition consists of file groups; a hash distributes its keys among them. The rows of a group are those of
+//! its latest committed base file, with the changes of committed instants in its log files.
 //!
 //! | module | holds |
 //! |---|---|

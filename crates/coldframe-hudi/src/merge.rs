@@ -7,8 +7,8 @@
 //! otherwise the smaller minimum, the larger maximum and the sums of counts and sizes |
 //! | others | the newer record |
 //!
-//! As in Hudi, the logs are merged first, then the result is merged with the base file. Only in this order
-//! does a file get its new size if it was deleted and added again between two compactions.
+//! As in Hudi, the logs are merged first, then the result is merged with the base file. With another order, a file
+//! that was deleted and added again between two compactions would get a wrong size.
 
 mod stats;
 

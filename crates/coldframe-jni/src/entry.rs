@@ -68,7 +68,7 @@ fn answer<'a>(
 /// The version of the calls from Java, and of the bytes that both sides exchange. The version must be raised
 /// here and in `Native.CALLS` whenever one of the calls or bytes changes. It distinguishes two builds of the
 /// same release.
-const CALLS: i32 = 3;
+const CALLS: i32 = 4;
 
 /// [`CALLS`] for Java, which compares it with its own constant.
 // SAFETY: as below.

@@ -94,7 +94,9 @@ impl<'a> Columns<'a> {
         let is_clear = names.len() == 1 || (dots(&path) == names.len() - 1 && self.has_no_column(&path));
         // For Spark, a null in a union becomes a struct with a tag, so it is not null.
         let is_clear = is_clear && !matches!(kind, DataType::Union(..));
-        (is_clear && plain_type(kind).ok()? == *spark).then_some(Column { path: name, kind })
+        let plain = plain_type(kind).ok()?;
+        (is_clear && (plain == *spark || is_text_as_bytes(spark, &plain)))
+            .then_some(Column { path: name, kind })
     }
 
     fn has_no_column(self, name: &str) -> bool {
@@ -110,7 +112,9 @@ impl<'a> Columns<'a> {
 
     fn literal(self, column: &Column<'_>, value: &Json) -> Option<Literal> {
         let kind = crate::types::type_from_spark(value.get("type")?).ok()?;
-        if kind != plain_type(column.kind).ok()? {
+        let plain = plain_type(column.kind).ok()?;
+        let is_as_bytes = is_text_as_bytes(&kind, &plain);
+        if kind != plain && !is_as_bytes {
             return None;
         }
         let text = match value.get("value")? {
@@ -118,7 +122,8 @@ impl<'a> Columns<'a> {
             Json::String(text) => text,
             _ => return None,
         };
-        literal(&kind, text)
+        // Spark compares texts by their bytes, too.
+        if is_as_bytes { Some(Literal::Bytes(text.clone().into_bytes())) } else { literal(&kind, text) }
     }
 
     fn compare(self, op: Op, column: &Json, value: &Json) -> Option<Condition> {
@@ -175,6 +180,11 @@ impl<'a> Columns<'a> {
         }
         Some(Condition::Like { column: column.path, pattern: Pattern::new(&pattern) })
     }
+}
+
+/// Whether a text of Spark is read as its bytes, which need not be UTF-8.
+pub(crate) fn is_text_as_bytes(spark: &DataType, stored: &DataType) -> bool {
+    *spark == DataType::Utf8 && *stored == DataType::Binary
 }
 
 fn not(condition: Condition) -> Condition {

@@ -63,6 +63,14 @@ fn check_in(entry: &FileEntry, folder: &str) -> Result<()> {
     .in_file(entry.path.as_str()))
 }
 
+/// The names of the partition columns.
+pub fn keys(folders: &Json) -> Vec<String> {
+    let first = folders.as_array().and_then(|all| all.first());
+    let values = first.and_then(|folder| folder.get("values")).and_then(Json::as_array);
+    let names = values.into_iter().flatten().step_by(2).filter_map(Json::as_str);
+    names.map(str::to_lowercase).collect()
+}
+
 /// The types of partition columns, with names in lower case, as a metastore has them.
 pub fn partition_types(columns: &Schema) -> SchemaRef {
     let fields =

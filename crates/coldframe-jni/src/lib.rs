@@ -25,6 +25,8 @@
 //! | `metered` | counts the bytes that a task reads |
 //! | [`damage`] | the damage that `DROPMALFORMED` skipped, as a table |
 //! | [`layout`] | the memory addresses of a batch's values |
+//! | [`written`], `written_entry` | a file that the JVM writes, and the native methods of `io.coldframe.spark.NativeFile` |
+//! | [`rows`] | rows from the JVM as Arrow arrays |
 
 pub mod aggregate;
 mod allocator;
@@ -39,7 +41,10 @@ mod metered;
 pub mod notes;
 pub mod plan;
 pub mod reader;
+pub mod rows;
 pub mod stream;
 mod stream_entry;
 pub mod task;
 pub mod types;
+pub mod written;
+mod written_entry;

@@ -1,13 +1,14 @@
-//! The types that Spark's own ORC writer notes in its files.
+//! Spark's types without a counterpart in ORC, which Spark's own writer notes in an attribute of the ORC type.
 //!
 //! ```text
-//! type in ORC   attribute spark.sql.catalyst.type    Spark              values
+//! type in ORC   attribute spark.sql.catalyst.type    type in Spark      values
 //! bigint        timestamp_ntz                        timestamp_ntz      microseconds since 1970
 //! bigint        interval day to second, ..           the same interval  microseconds
 //! int           interval year to month, ..           the same interval  months
 //! ```
-//! ORC has no such types, so Spark stores the numbers, and reads them back by the attribute. The attribute is metadata of
-//! the Arrow field. Knowledge is from Spark's `OrcUtils` (`orcTypeDescription`, `toCatalystSchema`).
+//! Spark stores integers, and its reader returns them as the type that the attribute names. coldframe's ORC reader puts
+//! the attribute into the metadata of the Arrow field. Source: Spark's `OrcUtils` (`orcTypeDescription`,
+//! `toCatalystSchema`).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,16 +17,16 @@ use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, make_array};
 use arrow_schema::{DataType, Field, FieldRef, Schema, TimeUnit};
 use coldframe::{Result, arrow_error};
 
-/// The attribute.
+/// The name of the attribute.
 const NOTE: &str = "spark.sql.catalyst.type";
 
-/// The type that a field's note gives to its integers; `None` without such a note.
+/// The Arrow type that a field's attribute gives to its integers; `None` without the attribute.
 fn noted(field: &Field) -> Option<DataType> {
     let of = |name: &str| kind(name).filter(|(storage, _)| storage == field.data_type());
     field.metadata().get(NOTE).and_then(|name| of(name)).map(|(_, kind)| kind)
 }
 
-/// The type in ORC, and the Arrow type, of a type that Spark notes.
+/// The Arrow type of the stored integers, and that of the values, for a type that Spark notes.
 fn kind(name: &str) -> Option<(DataType, DataType)> {
     if name == "timestamp_ntz" {
         return Some((DataType::Int64, DataType::Timestamp(TimeUnit::Microsecond, None)));
@@ -36,7 +37,7 @@ fn kind(name: &str) -> Option<(DataType, DataType)> {
     })
 }
 
-/// The Arrow type of an interval of Spark: months, or microseconds.
+/// The Arrow type of one of Spark's intervals: integers are months, durations are microseconds.
 pub(crate) fn interval(name: &str) -> Option<DataType> {
     match name.strip_prefix("interval ")?.split(" to ").next()? {
         "year" | "month" => Some(DataType::Int32),
@@ -45,19 +46,19 @@ pub(crate) fn interval(name: &str) -> Option<DataType> {
     }
 }
 
-/// The name of the type in Spark, if a note of the field tells it.
+/// The name of a field's type in Spark, if its attribute has one.
 pub(crate) fn name(field: &Field) -> Option<&str> {
     let name = field.metadata().get(NOTE)?;
     kind(name).filter(|(_, kind)| kind == field.data_type()).map(|_| name.as_str())
 }
 
-/// Whether a note gives the field's type in Spark.
+/// Whether a field's attribute gives its type in Spark.
 pub(crate) fn has(field: &Field) -> bool {
     name(field).is_some()
 }
 
-/// A file's field with its type in Spark, of which `plain` is the type without notes. `keep`: whether notes that were
-/// followed stay in the metadata, for [`name`].
+/// The field `plain` with the types that the attributes of `own` give to integers. `own` is the same field as the file
+/// has it. `keep`: whether these attributes stay in the metadata, where [`name`] finds them.
 pub(crate) fn followed(own: &Field, plain: &Field, keep: bool) -> Field {
     if let Some(kind) = noted(own) {
         let metadata = own.metadata().get(NOTE).filter(|_| keep).cloned();
@@ -77,7 +78,7 @@ pub(crate) fn followed(own: &Field, plain: &Field, keep: bool) -> Field {
     plain.clone().with_data_type(kind)
 }
 
-/// A batch with the types that its fields' notes give to integers.
+/// A batch with the types that the attributes of its fields give to integers.
 pub fn follow(batch: RecordBatch) -> Result<RecordBatch> {
     let own = batch.schema();
     let fields: Vec<Field> = own.fields().iter().map(|field| followed(field, field, true)).collect();
@@ -91,7 +92,7 @@ pub fn follow(batch: RecordBatch) -> Result<RecordBatch> {
     RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options).map_err(arrow_error)
 }
 
-/// The same integers, of another type.
+/// The same integers as another type.
 fn as_kind(array: &ArrayRef, wanted: &DataType) -> Result<ArrayRef> {
     if array.data_type() == wanted {
         return Ok(array.clone());

@@ -3,13 +3,14 @@
 pub mod keys;
 pub mod planned;
 mod statistics;
+mod texts;
 mod top;
 mod user;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use arrow_schema::{Field, Schema, SchemaRef};
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use coldframe::dataset::storage::{os_path, shown_path};
 use coldframe::dataset::{
     Dataset, Given, Opening, Part, Plan, ScanBuilder, Split, Stores, TableOptions, pack,
@@ -21,7 +22,7 @@ use coldframe::{Error, Result, SchemaSpec, projection};
 use serde_json::Value as Json;
 
 use self::planned::{Planned, Planning};
-use crate::aggregate::{Aggregate, Totals};
+use crate::aggregate::{Aggregate, Function, Totals};
 use crate::filter::{self, Columns};
 use crate::folders;
 use crate::task::Task;
@@ -122,17 +123,20 @@ impl Table {
     fn of_hive(options: LoadOptions, folders: &Json, user: Schema) -> Result<Self> {
         let opening = opening(&options);
         let files = folders::files(folders, &opening)?;
+        let keys = folders::keys(folders);
         let types = folders::partition_types(&user);
         // Files with column names may lack columns of the table, and may have other columns.
         let has_names = options.format.as_deref() == Some("orc");
+        let is_whole = folders::is_whole(folders);
         let table = TableOptions {
             first_only: !has_names,
-            schema: has_names.then(|| types.clone()),
+            // Java declares the texts of these files as bytes.
+            schema: has_names.then(|| if is_whole { types.clone() } else { texts::as_bytes(&types, &keys) }),
             partition_types: Some(types),
             ..TableOptions::default()
         };
         let dataset = Dataset::new(files, opening, table)?;
-        if folders::is_whole(folders) {
+        if is_whole {
             dataset.lead()?;
         } else if has_names {
             // Spark can read some files that this reader cannot. If that is found out now, the table is left
@@ -264,6 +268,13 @@ impl Table {
     /// Spark.
     pub fn aggregates(&self, request: &[u8]) -> Result<Option<String>> {
         let asked = Aggregate::parse(&json(request)?);
+        // Bytes of texts are ordered by Spark.
+        let is_ordered = |aggregate: &Aggregate| {
+            let field = aggregate.column.as_ref().and_then(|name| self.stored.field_with_name(name).ok());
+            aggregate.function == Function::Count
+                || field.is_none_or(|field| *field.data_type() != DataType::Binary)
+        };
+        let asked = asked.filter(|all| all.iter().all(is_ordered));
         let answers =
             |all: Vec<Aggregate>| all.iter().map(|aggregate| aggregate.answer(&self.spark)).collect();
         let Some(fields): Option<Vec<Field>> = asked.and_then(answers) else { return Ok(None) };
@@ -279,10 +290,16 @@ impl Table {
             let name = self.name_of(field.name())?;
             // The query may need only some fields of a struct.
             match files.field_with_name(&name) {
-                Ok(whole) => names.extend(projection::paths_to(whole, field.data_type())),
-                Err(_) => names.push(name.clone()),
+                Ok(whole) => {
+                    names.extend(projection::paths_to(whole, field.data_type()));
+                    let kind = texts::stored(field.data_type(), whole.data_type());
+                    fields.push(field.with_name(&name).with_data_type(kind));
+                }
+                Err(_) => {
+                    names.push(name.clone());
+                    fields.push(field.with_name(&name));
+                }
             }
-            fields.push(field.with_name(&name));
         }
         let aggregates = request.aggregates.iter().map(|aggregate| {
             let column = aggregate.column.as_deref().map(|column| self.name_of(column)).transpose()?;

@@ -89,8 +89,9 @@ impl Reader {
         Counts { work, bytes: self.meter.bytes(), ..self.counts }
     }
 
-    /// The file of the newest batch, if the batch before it was of another: its path, then each as text or empty, between
-    /// zero bytes: bytes, modification time in milliseconds, and where the split starts and ends in it.
+    /// The file of the newest batch, if the batch before it was of another file. As text, separated by zero bytes:
+    /// its path, its bytes, its modification time in milliseconds, and where the split starts and ends in it;
+    /// unknown values are empty.
     pub fn new_file(&mut self) -> Option<String> {
         let split = &self.current.as_ref()?.split;
         if std::mem::replace(&mut self.is_reported, true) {

@@ -5,6 +5,7 @@
 //!
 //! consensus-meta/T, no tablet-meta/T    the super block of T is lost
 //! tablet-meta/T, no wals/T              the log of T is lost, and with it the rows that were in memory
+//! wals/T/wal-2: zeros or no bytes       so are the rows of the newest segment, or the server was killed as it created it
 //! ```
 //!
 //! Another server may hold such a partition, so these losses are damage only if the user requires a complete
@@ -25,6 +26,8 @@ use crate::wal::{is_set, value};
 
 /// Maximum number of combinations of hash buckets to check, in all ranges together.
 const MAX_BUCKETS: u64 = 1 << 16;
+/// How many bytes at the start of a segment show whether it has a header.
+const HEAD: u64 = 16;
 /// `RANGE_LOWER_BOUND`: the only form of a lower bound in which Kudu stores a range.
 const LOWER_BOUND: u8 = 6;
 
@@ -198,11 +201,18 @@ fn is_tablet_id(name: &str) -> bool {
     name.len() == 32 && name.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
-/// Whether a tablet must have a log but has no log: a server writes to the log before anything else, and
-/// keeps its newest segment. Only a tablet that was just created has no log.
+/// Whether a tablet must have a log but has no log, or only empty files: a server writes to the log before
+/// anything else, and keeps its newest segment. Only a tablet that was just created has no log.
 pub(crate) fn lacks_log(tablet: &Tablet) -> bool {
-    let is_new = tablet.rowsets.is_empty() && tablet.server.dirs.wals.is_some() && tablet.term() <= 0;
-    tablet.segments.count() == 0 && !is_new
+    tablet.segments.bytes() == 0 && !tablet.is_new()
+}
+
+/// Whether the newest of several segments has no header. A server that is killed between the creation of a segment and its
+/// first write leaves one, and so does a copy that lost the contents of the file.
+pub(crate) fn lacks_end_of_log(tablet: &Tablet, folder: &dyn Folder) -> Result<bool> {
+    let newest = tablet.segments.iter().next_back().filter(|_| tablet.segments.count() > 1);
+    let Some((_, path, len)) = newest else { return Ok(false) };
+    Ok(len == 0 || folder.open(path)?.read(0..len.min(HEAD))?.iter().all(|byte| *byte == 0))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use coldframe_core::io::Folder;
 use coldframe_core::{Error, OpenOptions, Result};
 
-use crate::missing::{Absent, lacks_log, missing_tablet, without_super_block};
+use crate::missing::{Absent, lacks_end_of_log, lacks_log, missing_tablet, without_super_block};
 use crate::options::Options;
 use crate::replicas::{Incomplete, Replicas, by_tablet, incomplete, missing};
 use crate::rowset::Reading;
@@ -16,6 +16,7 @@ use crate::tablet::{Server, Tablet, Unreadable};
 use crate::wal::{ReplayCache, TabletLog};
 
 const NO_LOG: &str = "expected its write-ahead log, found none: rows that were not flushed are missing; wal=False accepts this";
+const NO_END_OF_LOG: &str = "expected a header of its newest log segment, found none: rows that were not flushed may be missing; wal=False accepts this";
 const NO_SUPER_BLOCK: &str =
     "expected its super block beside its log or consensus metadata, found none: its rows cannot be read";
 
@@ -29,7 +30,7 @@ pub(crate) struct LocatedTable {
     pub(crate) name: String,
     /// The log of each tablet.
     pub(crate) logs: Vec<Arc<TabletLog>>,
-    /// Whether every partition must have a tablet, if the user has said so.
+    /// Whether every partition must have a tablet; `None` if the user does not specify this.
     pub(crate) complete: Option<bool>,
     /// Whether logs are replayed.
     pub(crate) wal: bool,
@@ -43,8 +44,13 @@ pub(crate) struct LocatedTable {
     pub(crate) unreadable: Vec<Unreadable>,
     /// Partitions without a tablet in this directory. Other servers may hold these partitions.
     pub(crate) absent: Vec<Absent>,
+    /// Tablets with fewer replicas here than a majority of their Raft group: the number of voters, and of those
+    /// that are here.
+    pub(crate) minorities: Vec<(String, usize, usize)>,
     /// Tablets whose log is missing, if the caller needs it.
     pub(crate) without_log: Vec<String>,
+    /// Tablets whose newest log segment has no header, if the caller needs it.
+    pub(crate) without_end: Vec<String>,
     /// Tablets without a super block, which may belong to this table.
     pub(crate) lost: BTreeSet<String>,
 }
@@ -140,6 +146,12 @@ impl LocatedTable {
             Some(_) => Vec::new(),
             None => absent(&chosen, &broken, &own, &mut unreadable),
         };
+        let mut minorities = Vec::new();
+        for replicas in &chosen {
+            if let (Some(best), Some((voters, here))) = (replicas.best(), replicas.minority()) {
+                minorities.push((best.id.clone(), voters, here));
+            }
+        }
         let mut tablets = Vec::with_capacity(chosen.len());
         let mut logs = Vec::with_capacity(chosen.len());
         let cache = Arc::new(ReplayCache::default());
@@ -157,8 +169,15 @@ impl LocatedTable {
         }
         let without_log = tablets.iter().filter(|t| own.wal && lacks_log(t));
         let without_log: Vec<String> = without_log.map(|t: &Arc<Tablet>| t.id.clone()).collect();
+        let mut without_end = Vec::new();
+        for tablet in tablets.iter().filter(|_| own.wal) {
+            if lacks_end_of_log(tablet, folder.as_ref())? {
+                without_end.push(tablet.id.clone());
+            }
+        }
         if own.complete == Some(true) {
             unreadable.extend(without_log.iter().map(|id| missing_tablet(id, NO_LOG)));
+            unreadable.extend(without_end.iter().map(|id| missing_tablet(id, NO_END_OF_LOG)));
         }
         let newest = tablets.iter().max_by_key(|t| t.schema_version);
         let newest = newest.ok_or_else(|| Error::not_found("a Kudu table with tablets in the directory"))?;
@@ -178,7 +197,9 @@ impl LocatedTable {
             tables,
             unreadable,
             absent,
+            minorities,
             without_log,
+            without_end,
             lost,
         })
     }

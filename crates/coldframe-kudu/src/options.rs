@@ -14,7 +14,7 @@ coldframe_core::options! {
         /// id of the only tablet to read
         tablet: Option<String>;
         /// true requires a tablet for each hash bucket, and all logs and super blocks; false states that other servers
-        /// hold the missing tablets. Default: what is missing causes a warning
+        /// hold the missing tablets, and have no newer rows. Default: what is missing causes a warning
         complete: Option<bool>;
         /// whether to read rows that only the write-ahead log holds: those that the server had in memory
         wal: bool = true;

@@ -21,6 +21,15 @@ impl Replicas {
         self.0.first()
     }
 
+    /// How many voters the best replica's Raft group has, and how many of them are here, if these are no majority:
+    /// the other servers may have operations that these lack.
+    pub(crate) fn minority(&self) -> Option<(usize, usize)> {
+        let voters = self.best()?.voters()?;
+        let here = self.0.iter().filter(|t| t.voters().is_some()).map(|t| t.server.uuid.as_str());
+        let here = here.collect::<BTreeSet<_>>().len();
+        (here * 2 <= voters).then_some((voters, here))
+    }
+
     /// The best replica, and the tails of the logs of the other voting replicas. Among replicas with equally
     /// good super blocks and Raft groups, the best replica is the replica whose log has the most committed
     /// operations.

@@ -211,14 +211,21 @@ impl TableFile for KuduTable {
     }
 
     fn notices(&self) -> Result<Vec<Notice>> {
-        let LocatedTable { absent, without_log, lost, name, complete, .. } = &self.located;
-        // A complete table records these as damage.
-        if *complete == Some(true) {
-            return Ok(Vec::new());
-        }
+        let LocatedTable { absent, minorities, without_log, without_end, lost, name, complete, .. } =
+            &self.located;
         let counted =
             |n: usize, single: &str, several: &str| format!("{n} {}", if n == 1 { single } else { several });
         let mut texts = Vec::new();
+        if let Some((first, voters, here)) = minorities.first().filter(|_| *complete != Some(false)) {
+            let tablets = counted(minorities.len(), "tablet", "tablets");
+            texts.push(format!(
+                "{tablets} of table {name} without a majority of the replicas (of {first}, {here} of {voters}): other servers may have newer rows (complete=False accepts it)"
+            ));
+        }
+        // A complete table records the others as damage.
+        if *complete == Some(true) {
+            return Ok(texts.into_iter().map(Notice::PartialTable).collect());
+        }
         if !absent.is_empty() && complete.is_none() {
             let have = counted(absent.len(), "hash bucket", "hash buckets");
             texts.push(format!(
@@ -230,6 +237,12 @@ impl TableFile for KuduTable {
             let tablets = counted(without_log.len(), "tablet", "tablets");
             texts.push(format!(
                 "{tablets} of table {name} without a write-ahead log (wals/{first}): rows that were not flushed are missing, though Kudu had them (complete=True treats this as damage, wal=False accepts it)"
+            ));
+        }
+        if let Some(first) = without_end.first() {
+            let tablets = counted(without_end.len(), "tablet", "tablets");
+            texts.push(format!(
+                "{tablets} of table {name} with a newest log segment (wals/{first}) that has no header: a server that was killed leaves one, but it may have had rows that were not flushed (complete=True treats this as damage, wal=False accepts it)"
             ));
         }
         if let Some(first) = lost.first().filter(|_| complete.is_none()) {

@@ -31,7 +31,7 @@ const TOMBSTONED: i32 = 3;
 /// `VOTER`
 const VOTER: i32 = 1;
 
-/// A server, as far as its tablets are concerned.
+/// The parts of a server that its tablets need.
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(crate) dirs: ServerDirs,
@@ -296,6 +296,11 @@ impl Tablet {
     /// Whether the replica's data is complete: it is not being copied, not deleted and not a tombstone.
     pub(crate) fn ready(&self) -> bool {
         self.state == Some(READY)
+    }
+
+    /// Whether the tablet may have been created without anything being written to its log yet.
+    pub(crate) fn is_new(&self) -> bool {
+        self.rowsets.is_empty() && self.server.dirs.wals.is_some() && self.term() <= 0
     }
 
     /// Orders replicas by their super blocks and Raft groups: first the replicas with newer members of the

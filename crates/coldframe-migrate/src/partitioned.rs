@@ -89,7 +89,7 @@ struct PartitionedWriter<'a> {
     limits: PartitionLimits,
     open: BTreeMap<u32, OpenFile>,
     done: Vec<(usize, WrittenFile)>,
-    /// The number of files begun, and of buffers.
+    /// The numbers of files that were started, and of buffers.
     files: usize,
     buffers: usize,
 }

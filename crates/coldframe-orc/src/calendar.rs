@@ -1,4 +1,4 @@
-//! Whether days of a file may be in another calendar than the calendar in which they are read.
+//! Whether days of a file may be in another calendar than the one in which they are read.
 
 use coldframe_core::Notice;
 

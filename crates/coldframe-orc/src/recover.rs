@@ -72,7 +72,7 @@ pub(crate) struct Recovered {
     pub(crate) proof: Option<&'static str>,
 }
 
-/// The contents of the lost tail, as far as they are known.
+/// The known contents of the lost tail.
 #[derive(Clone, Debug)]
 struct KnownTail {
     postscript: PostScript,

@@ -82,7 +82,7 @@ pub(crate) fn column_summaries(shape: &Shape, range: &Range<u64>) -> Result<Vec<
 /// be masked.
 type UnitStatistics = Vec<Option<ColumnStatistics>>;
 
-/// What the writer's statistics can be trusted with.
+/// Which of the writer's statistics can be trusted.
 fn believed(shape: &Shape, stats: UnitStatistics) -> UnitStatistics {
     stats.into_iter().map(|stats| stats.map(|stats| shape.quirks.believed(stats))).collect()
 }

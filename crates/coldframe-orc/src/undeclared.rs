@@ -48,7 +48,7 @@ fn if_readable<T>(read: Result<T>) -> Result<Option<T>> {
     }
 }
 
-/// The largest scale of a column's values in a stripe, as far as they decode.
+/// The largest scale of a column's values in a stripe, of those that decode.
 fn largest(shape: &Shape, stripe: &Stripe, layout: &StripeLayout, column: usize) -> Result<u32> {
     let Some(place) = layout.stream(column, StreamKind::Secondary) else { return Ok(0) };
     let stored = shape.decrypted(shape.source.read(place.bytes.clone())?, place, 0, stripe)?;

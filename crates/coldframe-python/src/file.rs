@@ -75,6 +75,12 @@ impl RawFile {
         Ok(notices.into_iter().map(kind_and_text).collect())
     }
 
+    /// Notices that only reading a part of the table gives.
+    fn notices_by_reading(&self, py: Python<'_>) -> PyResult<Vec<(&'static str, String)>> {
+        let notices = py.detach(|| self.0.table.notices_by_reading()).map_err(|e| self.raise(e))?;
+        Ok(notices.into_iter().map(kind_and_text).collect())
+    }
+
     #[getter]
     fn has_placeholder_names(&self) -> bool {
         self.0.table.has_placeholder_names()

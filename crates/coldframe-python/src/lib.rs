@@ -6,6 +6,7 @@ mod capsule;
 mod cfile;
 mod convert;
 mod dataset;
+mod deletes;
 mod error;
 mod file;
 mod filesystem;
@@ -209,6 +210,7 @@ fn add_classes(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<file::RawFile>()?;
     module.add_class::<opening::RawOpening>()?;
     module.add_class::<dataset::RawDataset>()?;
+    module.add_class::<deletes::RawPositions>()?;
     module.add_class::<split::RawSplit>()?;
     module.add_class::<rows::RawTableRows>()?;
     module.add_class::<scan::RawScan>()?;

@@ -60,6 +60,8 @@ pub enum HiveType {
     Char(u32),
     /// `binary`
     Binary,
+    /// `string`, whose bytes are returned as they are: they need not be UTF-8.
+    StringBytes,
     /// `date`
     Date,
     /// `timestamp`: wall clock, no zone.
@@ -100,7 +102,7 @@ impl HiveType {
                 DataType::Decimal128(*precision, i8::try_from(*scale).unwrap_or(i8::MAX))
             }
             Self::String | Self::Varchar(_) | Self::Char(_) => DataType::Utf8,
-            Self::Binary => DataType::Binary,
+            Self::Binary | Self::StringBytes => DataType::Binary,
             Self::Date => DataType::Date32,
             Self::Timestamp => DataType::Timestamp(unit_of_time, None),
             Self::TimestampLocalTz => DataType::Timestamp(unit_of_time, Some("UTC".into())),
@@ -111,6 +113,22 @@ impl HiveType {
             Self::Map(key, value) => DataType::Map(map_entries(key, value, unit), false),
             Self::Struct(fields) => DataType::Struct(struct_fields(fields, unit)),
             Self::Union(branches) => DataType::Union(union_fields(branches, unit), UnionMode::Sparse),
+        }
+    }
+
+    /// The same type, with texts as their bytes.
+    #[must_use]
+    pub(crate) fn with_bytes(self) -> Self {
+        let boxed = |of: Box<Self>| Box::new(of.with_bytes());
+        match self {
+            Self::String => Self::StringBytes,
+            Self::Array(element) => Self::Array(boxed(element)),
+            Self::Map(key, value) => Self::Map(boxed(key), boxed(value)),
+            Self::Struct(fields) => {
+                Self::Struct(fields.into_iter().map(|(name, of)| (name, of.with_bytes())).collect())
+            }
+            Self::Union(branches) => Self::Union(branches.into_iter().map(Self::with_bytes).collect()),
+            other => other,
         }
     }
 
@@ -309,7 +327,7 @@ impl fmt::Display for HiveType {
             Self::Float => f.write_str("float"),
             Self::Double => f.write_str("double"),
             Self::Decimal { precision, scale } => write!(f, "decimal({precision},{scale})"),
-            Self::String => f.write_str("string"),
+            Self::String | Self::StringBytes => f.write_str("string"),
             Self::Varchar(n) => write!(f, "varchar({n})"),
             Self::Char(n) => write!(f, "char({n})"),
             Self::Binary => f.write_str("binary"),

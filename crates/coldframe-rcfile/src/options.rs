@@ -37,6 +37,10 @@ coldframe_core::options! {
     }
 }
 
+/// The property of ours that returns the bytes of `string` values as they are, if it is `bytes`: Spark's readers keep texts
+/// that are not UTF-8.
+const TEXTS: &str = "coldframe.text";
+
 /// The columns of a table as the user sees them.
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
@@ -66,7 +70,10 @@ impl Table {
                 options: serde_options,
             });
         };
-        let (names, metadata, types) = columns_of(spec, options)?;
+        let (names, metadata, mut types) = columns_of(spec, options)?;
+        if serde_options.properties.get(TEXTS).is_some_and(|text| text == "bytes") {
+            types = types.into_iter().map(HiveType::with_bytes).collect();
+        }
         let serde = serde.ok_or_else(|| {
             Error::invalid(
                 "an RCFile does not state which SerDe wrote it: pass serde=\"binary\" (Hive's default since 0.12) or \

@@ -136,7 +136,8 @@ impl GroupWalk {
             let bytes = self.window.read_up_to(at, want)?;
             match KeyBuffer::parse_prefix(&bytes, self.context.columns, at, left) {
                 Ok(key) => {
-                    // If the key takes a good part of the bytes that were read, the budget is not charged.
+                    // If the key fills at least an eighth of the bytes that were read, they are not charged to the
+                    // budget.
                     if key.len as u64 >= want / 8 {
                         self.budget.refund(spent);
                     }

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use arrow_schema::SchemaRef;
-use coldframe_core::io::Folder;
+use coldframe_core::io::{Entry, Folder};
 use coldframe_core::options::Options as _;
 use coldframe_core::{
     BatchWriter, Capabilities, Format, OpenOptions, OptionSpec, Result, Source, TableFile, WriteOptions,
@@ -35,6 +35,13 @@ impl Format for RedfileFormat {
 
     fn probe_folder(&self, folder: &dyn Folder) -> Result<bool> {
         Ok(folder.list("")?.iter().any(|e| !e.is_folder && e.path == summary::NAME))
+    }
+
+    fn unclaimed(&self, source: &Source, options: &OpenOptions) -> Result<Vec<Entry>> {
+        match source {
+            Source::Folder { folder, .. } => summary::unclaimed(folder.as_ref(), &options.limits),
+            Source::File { .. } => Ok(Vec::new()),
+        }
     }
 
     fn open(&self, source: &Source, options: &OpenOptions) -> Result<Arc<dyn TableFile>> {

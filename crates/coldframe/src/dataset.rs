@@ -16,6 +16,7 @@
 //! | [`foreign`] | files of other kinds among the listed files |
 //! | [`partition`] | the values of `key=value` folders |
 //! | [`columns`] | matching a file's columns with the table's: by name, by position, by field id |
+//! | [`deletes`] | deleted rows, by their numbers |
 //! | [`fragment`] | one file as a part of the table: constant columns, pruning by them, casts |
 //! | [`scan`] | the request and its results |
 //! | [`opening`] | how files are opened |
@@ -26,6 +27,7 @@
 //! | `openings` | opening files in parallel |
 
 pub mod columns;
+pub mod deletes;
 pub mod discovery;
 mod extremes;
 pub mod file_entry;
@@ -47,6 +49,7 @@ pub mod table_def;
 pub mod wire;
 
 pub use columns::ColumnsBy;
+pub use deletes::Positions;
 pub use discovery::discover;
 pub use file_entry::FileEntry;
 pub use folder::managed_by;

@@ -106,14 +106,19 @@ pub struct LoadOptions {
 impl LoadOptions {
     /// Parses the options of a reader. `format`: the format in the source's name (`coldframe_orc`), if any.
     pub fn parse(given: &BTreeMap<String, String>, format: Option<&str>) -> Result<Self> {
-        let given = of_table(given);
+        let mut given = of_table(given);
+        // A table of Spark's catalog has one list of options, for reading and for writing.
+        let written = given.remove("as");
+        if let Some(format) = written {
+            given.retain(|name, _| !is_of_writer(format, name));
+        }
         let get = |name: &str| given.get(name).copied();
         let on_error = on_error(get("mode").unwrap_or("FAILFAST"))?;
         if get("damage").is_some() && on_error == OnError::Raise {
             let what = "option damage needs mode DROPMALFORMED: FAILFAST stops at the first damage";
             return Err(Error::unsupported(what));
         }
-        let format = format.or(get("format"));
+        let format = format.or(get("format")).or(written);
         let batch_rows = size("batch_rows", get("batch_rows"), BATCH_ROWS)?;
         let limit = |name: &str| match get(&name.to_lowercase()) {
             Some(text) => size(name, Some(text), 0).map(Some),
@@ -197,6 +202,15 @@ impl SaveOptions {
             schema: get("schema").map(schema).transpose()?,
         })
     }
+}
+
+/// Whether an option only concerns how a format is written.
+fn is_of_writer(format: &str, name: &str) -> bool {
+    let whole = name.split_once('.').map_or(name, |(whole, _)| whole);
+    let own = formats().into_iter().find(|own| own.name() == format);
+    let is_of =
+        |side: Side| own.iter().any(|own| side.specs(own.as_ref()).iter().any(|spec| spec.has_name(whole)));
+    is_of(Side::Write) && !is_of(Side::Open)
 }
 
 /// The format's own options. A mapping is given as JSON, or key by key as `serde_properties.field.delim`.
@@ -371,6 +385,14 @@ mod tests {
 
     fn parse(given: &[(&str, &str)]) -> Result<LoadOptions> {
         LoadOptions::parse(&texts(given), None)
+    }
+
+    #[test]
+    fn a_table_has_options_for_writing_too() {
+        let given = [("option.as", "rcfile"), ("serde", "binary"), ("codec", "zlib"), ("location", "/t")];
+        let options = parse(&given).unwrap();
+        assert_eq!((options.format.as_deref(), options.paths), (Some("rcfile"), vec!["/t".to_owned()]));
+        assert_eq!(options.open.extra.keys().collect::<Vec<_>>(), ["serde"]);
     }
 
     #[test]

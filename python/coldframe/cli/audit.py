@@ -69,6 +69,6 @@ def run(arguments: argparse.Namespace) -> int:
         print("the last run was interrupted: start it again")
     if report.listed is not None:
         broken = sum(fault.kind == "line" for fault in report.faults)
-        print(f"{report.listed - broken:,} of {report.listed:,} lines of the list hold")
+        print(f"{report.listed - broken:,} of {report.listed:,} lines of the list are true")
     print(f"{report.files:,} files, {report.rows:,} rows, {size_text(report.bytes)}: {report.verdict.text}")
     return report.exit_code

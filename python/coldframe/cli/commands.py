@@ -118,7 +118,7 @@ def parser_for(arguments: Sequence[str]) -> Parser:
 
 
 def _parser(modules: Sequence[str], *, loaded: bool) -> Parser:
-    """`loaded`: whether `migrate` and `audit` are added in full. The list of commands needs their names."""
+    """`loaded`: whether `migrate` and `audit` get their options. The list of commands needs names only."""
     parser = Parser(
         prog="coldframe",
         description=_DESCRIPTION.format(formats=", ".join(sorted(format_names()))),

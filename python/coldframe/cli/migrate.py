@@ -166,9 +166,9 @@ def _add_safety(parser: argparse.ArgumentParser) -> None:
         "--archived-rows",
         default="ask",
         choices=["ask", "keep", "drop"],
-        help="rows of sources that a run listed as safe to delete and that are gone, or under whose names "
-        "other files lie: keep them and exit with 1 where another option would take them out, keep those of "
-        "sources that are gone, or treat these sources like all others (default: ask)",
+        help="rows of sources that an earlier run listed as safe to delete, and that are gone or replaced by "
+        "other files: ask keeps these rows and exits with 1 if another option would remove them; keep keeps "
+        "the rows of sources that are gone; drop treats these sources like all others (default: ask)",
     )
     parser.add_argument(
         "--on-foreign-changes",

@@ -56,7 +56,7 @@ coldframe salvage cut.orc rescued.parquet           # truncated; uses an intact 
     parser.add_argument(
         "--doubtful",
         metavar="FILE",
-        help="write apart the rows that decode but that nothing proves (ORC, RCFile): some are wrong",
+        help="write rows that decode but are not proved to this second file (ORC, RCFile): some are wrong",
     )
     parser.add_argument("--report", metavar="FILE", help="write the losses as JSON")
     add_open_options(parser)
@@ -126,7 +126,7 @@ def _check_doubtful(rows: File | Dataset) -> None:
         raise unsupported("--doubtful for several files: salvage them one by one")
     if not rows._raw.has_doubtful_rows:
         raise unsupported(
-            f"--doubtful for {rows.format}: what can be read of it is proved, and the rest is lost whole"
+            f"--doubtful for {rows.format}: its rows are either proved or lost, so none are doubtful"
         )
 
 

@@ -45,7 +45,7 @@ def format_of(dest: str) -> str:
     """The format for a file's extension."""
     ending = os.path.splitext(dest)[1].lower()
     if ending not in _ENDINGS:
-        raise ValueError(f"{shown(dest)}: cannot tell the format from the name; give it with --to")
+        raise ValueError(f"{shown(dest)}: the name does not show the format: give it with --to")
     return _ENDINGS[ending]
 
 

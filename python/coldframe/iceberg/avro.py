@@ -3,7 +3,7 @@
     Obj 1 | entries of a map: key, value | 0 | sync (16 bytes) | rows, length, bytes, sync | ..
 
 From https://avro.apache.org/docs/1.12.0/specification/#object-container-files. PyIceberg's compiled decoder
-believes lengths, and reads beyond the end of a file that was cut.
+does not check lengths, and reads beyond the end of a file that was cut.
 """
 
 from __future__ import annotations

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import pyarrow.compute as pc
 
+from coldframe._coldframe import RawPositions
 from coldframe.arrow import pa
 from coldframe.iceberg.columns import NUMBERS, hidden, marked, number_of
 from coldframe.iceberg.equality import DeletedValues
 from coldframe.iceberg.files import DeleteFile, Located, ReadyFile
 from coldframe.iceberg.paths import below_store, is_same_file
-from coldframe.iceberg.positions import Positions, vector
 from coldframe.iceberg.reading import Reading, Scan, rows_of
 
 __all__ = ["DeletedRows", "Deletes"]
@@ -22,13 +22,14 @@ __all__ = ["DeletedRows", "Deletes"]
 class DeletedRows:
     """The rows of one file that are deleted."""
 
-    positions: Positions | None
+    positions: RawPositions | None
     values: Sequence[tuple[tuple[int, ...], DeletedValues]]
 
     def applied(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The rows that are not deleted. The batches must have the compared columns and row numbers."""
         for batch in batches:
-            kept = batch if self.positions is None else self.positions.kept(batch, batch.column(NUMBERS))
+            left = None if self.positions is None else self.positions.remaining(batch, NUMBERS)
+            kept = batch if left is None else pa.record_batch(left)
             for ids, deleted in self.values:
                 kept = deleted.kept(kept, [kept.column(hidden(number)) for number in ids])
             yield kept
@@ -45,20 +46,24 @@ class Deletes:
     def of(self, file: ReadyFile) -> DeletedRows:
         """The deletes of a file."""
         planned = file.planned
-        positions = Positions(self._of(delete_file, planned.path) for delete_file in planned.positions)
+        positions = RawPositions()
+        for delete_file in planned.positions:
+            self._add(positions, delete_file, planned.path)
         return DeletedRows(positions if planned.positions else None, list(self._by_columns(file)))
 
-    def _of(self, deletes: DeleteFile, path: str) -> pa.Array | pa.ChunkedArray:
+    def _add(self, positions: RawPositions, deletes: DeleteFile, path: str) -> None:
+        """Adds the rows of the data file `path` that a delete file or a deletion vector names."""
         if deletes.part is not None:
             offset, length = deletes.part
             file = self._reading.files.ranged(deletes.path)
             file.seek(offset)
-            return vector(file.read(length), deletes.path, offset)
+            positions.add_vector(file.read(length), deletes.path, offset)
+            return
         if deletes.path not in self._positions:
             self._positions[deletes.path] = self._read_positions(deletes)
-        named = self._positions[deletes.path].get(below_store(path), {})
-        numbers = [positions for name, positions in named.items() if is_same_file(name, path)]
-        return pa.chunked_array(numbers, pa.int64())
+        for name, numbers in self._positions[deletes.path].get(below_store(path), {}).items():
+            if is_same_file(name, path):
+                positions.add(numbers, deletes.path)
 
     def _read_positions(self, deletes: DeleteFile) -> dict[str, dict[str, pa.Array]]:
         """The deleted rows by the name of the data file, grouped by the part that all names of a

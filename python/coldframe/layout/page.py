@@ -132,7 +132,7 @@ def _share(part: int, whole: int) -> str:
 
 
 def _columns(root: Spot, layout: Layout) -> str:
-    """The size of each column, as far as it is drawn."""
+    """The size of each column that is drawn."""
     sizes = layout.column_sizes
     if not sizes:
         return ""

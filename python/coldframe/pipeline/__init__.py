@@ -38,6 +38,7 @@ from coldframe.pipeline.options import Options
 from coldframe.pipeline.plan.plan_tables import plan_tables
 from coldframe.pipeline.plan.reconcile import compare
 from coldframe.pipeline.report import safe_list
+from coldframe.pipeline.report.adoption_audit import audit_adoption
 from coldframe.pipeline.report.audit import Audit
 from coldframe.pipeline.report.deletion import Deleter, Deletion, preview
 from coldframe.pipeline.report.files import write_definitions, write_report
@@ -373,10 +374,7 @@ def audit(
         raise NotFoundError(f"{destination.root}: no migration has been here")
     state, last = read_state(destination)
     if not last and destination.stat(ADOPTIONS) is not None:
-        raise UnsupportedError(
-            f"{destination.root}: an audit of adopted tables is not supported: {ADOPTIONS} has the size, "
-            "time and digest of each file that stays"
-        )
+        return audit_adoption(destination, source_storage_options, deep=deep)
     result = Audit(destination.root, deep=deep)
     result.check_state(state, has_journal=last > 0)
     result.check_last_run(destination)

@@ -243,7 +243,7 @@ class PlannedFile:
     key: str
     parts: Sequence[PlannedSplit] = ()
     schema: str = ""
-    """The name of the file's columns: see `schema_id`."""
+    """The id of the file's columns: see `schema_id`."""
     names: tuple[str, ...] | None = None
     rows: int | None = None
     """The number of rows that the file states."""
@@ -480,9 +480,9 @@ class Details:
     seconds: float = 0.0
     """The total time of the source's tasks."""
     schema: str = ""
-    """The name of the source's columns, as the source has them."""
+    """The id of the columns as the source has them: see `schema_id`."""
     written: str = ""
-    """The name of the source's columns, as the target has them."""
+    """The id of the columns as the target has them: see `schema_id`."""
     quarantine: str | None = None
     """The path of its copy, relative to the target's root."""
     by_spark: bool = False

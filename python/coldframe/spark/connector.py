@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,7 +32,7 @@ def session(
     builder: SparkSession.Builder | None = None, *, hive_tables: bool = False
 ) -> SparkSession.Builder:
     """A builder of sessions in which `format("coldframe")` uses the JVM's connector, and coldframe.`/path` a
-    table.
+    table. Spark's Python is the interpreter that calls this, unless PYSPARK_PYTHON names another one.
 
     Args:
         builder: a builder to extend; its jars and extensions stay.
@@ -40,6 +42,10 @@ def session(
     """
     from pyspark.sql import SparkSession
 
+    if (
+        "PYSPARK_GATEWAY_PORT" not in os.environ
+    ):  # else spark-submit has started the JVM and chosen the Python
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     extended = SparkSession.builder if builder is None else builder
     extended = _with_list_item(extended, "spark.jars", jar()).config(CATALOG, CATALOG_CLASS)
     return _with_list_item(extended, "spark.sql.extensions", EXTENSIONS) if hive_tables else extended

@@ -57,7 +57,7 @@ class Claims:
 
     @property
     def keeps(self) -> bool:
-        """Whether rows of vanished sources stay, though a new file may have them: the user said so."""
+        """Whether rows of vanished sources stay, though a new file may have them, as requested."""
         how, archived = self.given["on_vanished"], self.given["archived"]
         return how == "keep" or (how == "remove" and archived == "keep")
 

@@ -18,11 +18,13 @@ from servers import S3, Hdfs
 import coldframe as cf
 from coldframe.hive.definition import Column, Definition, PartitionDefinition, Storage
 from coldframe.pipeline import audit, delete, migrate
+from coldframe.pipeline.adopt.tables import present_in
 from coldframe.pipeline.records import dumps, loads
 from coldframe.pipeline.report import safe_list
 from coldframe.pipeline.report.model import Report
 from coldframe.pipeline.scheduling import InProcess
-from coldframe.pipeline.sink.destination import StoreDestination
+from coldframe.pipeline.sink.destination import StoreDestination, open_destination
+from coldframe.pipeline.sink.iceberg_catalog import catalog_of
 from coldframe.pipeline.source import store_listing
 from coldframe.pipeline.source.registered import collect
 from coldframe.pipeline.source.removal import Removal
@@ -481,3 +483,46 @@ def test_a_metastore_knows_the_source_by_another_url(
         ("empty", "p=empty"),
         (gone, "p=gone"),
     ]
+
+
+@pytest.mark.parametrize("way", ["s3-local", "hdfs-hdfs", "hdfs-s3"])
+def test_files_on_a_store_are_adopted_by_their_urls(
+    places: Callable[[str], tuple[Place, Place]], tmp_path: Path, way: str
+) -> None:
+    source, target = places(way)
+    source.orc("t/p=1/000000_0", {"a": [1, 2]})
+    source.orc("t/p=1/000001_0", {"_col0": [3]})
+    statements = tmp_path / "tables.hql"
+    statements.write_text(
+        f"CREATE TABLE d.t (a bigint) PARTITIONED BY (p int) STORED AS ORC LOCATION '{source.url}/t';\n"
+        f"ALTER TABLE d.t ADD PARTITION (p='1') LOCATION '{source.url}/t/p=1';\n"
+    )
+
+    def adopt(of: str) -> Report:
+        return migrate(
+            InProcess(),
+            of,
+            target.url,
+            to="iceberg",
+            adopt=True,
+            source_storage_options=source.options,
+            target_storage_options=target.options,
+        )
+
+    def entries() -> set[str]:
+        destination = open_destination(target.url, target.options)
+        with catalog_of(destination, None) as handle:
+            return set(present_in(handle.open().load_table(("d", "t"))))
+
+    before = source.names()
+    report = adopt(str(statements))
+    assert report.verified, report.verdict.text
+    assert report.rows == 3
+    assert len(entries()) == 2
+    assert f"{source.url}/t/p=1/000000_0" in entries()
+    source.orc("t/p=1/000002_0", {"a": [4]})
+    report = adopt(str(statements))
+    assert report.verified, report.verdict.text
+    assert report.rows == 4
+    assert len(entries()) == 3
+    assert source.names() == [*before, "t/p=1/000002_0"]

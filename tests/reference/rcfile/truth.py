@@ -379,7 +379,7 @@ def damage(folder: pathlib.Path, files: pathlib.Path) -> None:
 
 
 def hive_rows(path: pathlib.Path, opened: dict[str, Any]) -> int:
-    """How many rows Hive returns when told to tolerate corruption, even if an error follows them."""
+    """How many rows Hive returns with tolerance of corruption, even if an error follows them."""
     tolerate = "hive.io.rcfile.tolerate.corruptions=true"
     command = [HERE / "run.sh", "read", path, opened["schema"], opened["serde"], tolerate]
     return subprocess.run(

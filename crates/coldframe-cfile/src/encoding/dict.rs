@@ -74,8 +74,8 @@ impl Dictionary {
         &self.values
     }
 
-    /// Appends the values of `places` (code word + 1, or 0 for null) to strings that end at `offsets.last()`. On the
-    /// first append, reserves room for `left` values.
+    /// Appends values to `offsets` and `data`. A place is 0 for null, otherwise the value's code word plus 1. The
+    /// first append reserves room for `left` values.
     pub fn gather(
         &self,
         places: &[u32],

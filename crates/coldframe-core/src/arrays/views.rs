@@ -101,12 +101,12 @@ impl Views {
         // If all values are short, the bytes are not needed.
         let buffers: Arc<[Buffer]> = if self.has_long { Arc::from([bytes]) } else { Arc::from([]) };
         let views = ScalarBuffer::new(Buffer::from_vec(self.views), 0, rows);
-        // SAFETY: the null bitmap has the same number of values, as checked above. A view is 0, an empty
-        // value, or comes from `view` with the length, first bytes and offset of a value inside `bytes`: in
-        // `of_lengths` because the lengths add up to the bytes, at most `i32::MAX`; in `TextDictionary`
-        // because its entries are the entries of an array. Such a view pads a short value with zeros, and
-        // refers to buffer 0 for a long value, which exists if any value is long. The callers, here and in
-        // `TextDictionary`, make text only from checked UTF-8 or from the values of a text array.
+        // SAFETY: the null bitmap has the same number of values, as checked above. A view is 0 (an empty value) or
+        // was made by `view` for a value inside `bytes`. In `of_lengths` each value is inside because the lengths
+        // add up to the length of `bytes`, at most `i32::MAX`; in `TextDictionary` because its entries are those of
+        // an array. `view` pads a short value with zeros, and refers to buffer 0 for a long value; that buffer
+        // exists if any value is long. The callers, here and in `TextDictionary`, make text only from checked UTF-8
+        // or from the values of a text array.
         #[expect(unsafe_code, reason = "the safe constructor would check each value again")]
         Ok(unsafe { GenericByteViewArray::new_unchecked(views, buffers, nulls) })
     }

@@ -50,7 +50,7 @@ impl Feed {
         feed
     }
 
-    /// A feed without blocks, because the index cannot be believed from `row` on.
+    /// A feed without blocks, because the index cannot be trusted from `row` on.
     pub(crate) fn broken(file: Arc<StoreFile>, row: Vec<u8>, e: Error) -> Self {
         let cursor = IndexCursor::new(file.raw().clone());
         let (pieces, too_long) = (VecDeque::new(), Vec::new());

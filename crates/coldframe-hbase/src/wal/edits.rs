@@ -27,6 +27,9 @@ use crate::wal::index::{Index, in_log};
 /// The family name that a server uses for its own markers in a log.
 const MARKS: &[u8] = b"METAFAMILY";
 
+/// The sequence id that HBase 2 gives to the first opening of a new region. Closing it gives a greater one.
+const CREATED: i64 = 1;
+
 /// The layout of cells in memory.
 pub(crate) const LAYOUT: CellLayout = CellLayout { tags: true, sequence_ids: true };
 
@@ -60,8 +63,10 @@ pub(crate) struct Logs {
     shared: Arc<Shared>,
     /// Where the edits are in the servers' logs; read on first use.
     index: Mutex<Option<Arc<Index>>>,
-    /// Whether the root directory lacks its folder of logs.
+    /// Whether no server has a log here.
     lacks: OnceLock<bool>,
+    /// Whether the root directory lacks its folder of logs.
+    lacks_folder: OnceLock<bool>,
     /// The encoded name of a region and the locations of its recovered edits, if these have been read
     /// already.
     own: Option<(String, Arc<Index>)>,
@@ -78,7 +83,8 @@ pub(crate) struct KnownLogs {
 
 impl Logs {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        Self { shared, index: Mutex::new(None), lacks: OnceLock::new(), own: None }
+        let (lacks, lacks_folder) = (OnceLock::new(), OnceLock::new());
+        Self { shared, index: Mutex::new(None), lacks, lacks_folder, own: None }
     }
 
     /// Creates the logs of a table whose edits have been located already.
@@ -88,6 +94,7 @@ impl Logs {
             shared,
             index: Mutex::new(Some(Arc::new(servers))),
             lacks: lacks.map(OnceLock::from).unwrap_or_default(),
+            lacks_folder: OnceLock::new(),
             own: own.map(|(region, index)| (region, Arc::new(index))),
         }
     }
@@ -99,20 +106,23 @@ impl Logs {
         Ok(logs.filter(|log| log.path.ends_with(".meta") == of_meta).map(|log| (log.path, log.len)).collect())
     }
 
-    /// If the folder of all logs is missing, why a region may need them: edits after its last flush may be missing. This is
-    /// not damage: a copy of a running server's table looks like this.
+    /// If no server has a log here, why a region may need one: edits after its last flush may be missing. Where the
+    /// folder of logs exists, or only a table's folder was copied, the region must prove it. This is not damage: a
+    /// copy of a running server's table looks like this.
     pub(crate) fn missing(&self, region: &Region, open: &OpenRegion) -> Result<Option<String>> {
         if !self.are_lacking()? {
             return Ok(None);
         }
-        if let Some(known) = self.flushed_since_opened(region, open)? {
+        if let Some(known) = self.never_closed(region, open)? {
             return Ok(Some(known));
         }
-        Ok(Some(format!("{}: it may have been written to since its last flush", region.describe())))
+        Ok(self
+            .lacks_folder()?
+            .then(|| format!("{}: it may have been written to since its last flush", region.describe())))
     }
 
-    /// The proof that a region was opened and flushed, and not closed since.
-    fn flushed_since_opened(&self, region: &Region, open: &OpenRegion) -> Result<Option<String>> {
+    /// The proof that a region was not closed since it was opened, so that its log must be here.
+    fn never_closed(&self, region: &Region, open: &OpenRegion) -> Result<Option<String>> {
         let root = &self.shared.root;
         let folder = join(&join(&root.table(&self.shared.table), &region.encoded), "recovered.edits");
         // HBase writes a file with a sequence id whenever a region is opened or closed; all edits up to that
@@ -120,11 +130,21 @@ impl Logs {
         let listed = root.list(&folder)?;
         let mark = |e| name_of(e).strip_suffix("seqid")?.trim_end_matches(['.', '_']).parse::<i64>().ok();
         let Some(mark) = listed.iter().filter_map(mark).max() else { return Ok(None) };
+        // HBase has sorted the log of the region's server into these. Before 1.0, only opening a region left a mark
+        // (`N_seqid`), so a region that was closed properly may look as if it was open.
+        let tells_closing = listed.iter().any(|entry| name_of(entry).ends_with(".seqid"));
+        if !self.recovered(region)?.is_empty() || !(tells_closing || self.lacks_folder()?) {
+            return Ok(None);
+        }
         let newest = open.files.iter().filter(|file| file.is_flushed()).map(|file| file.sequence_id).max();
-        Ok(newest.filter(|newest| *newest > mark).map(|newest| {
-            let region = region.describe();
-            format!("{region}: flushed at {newest}, and not closed since it was opened at {mark}")
-        }))
+        let region = region.describe();
+        Ok(match newest {
+            Some(newest) if newest > mark => {
+                Some(format!("{region}: flushed at {newest}, and not closed since it was opened at {mark}"))
+            }
+            None if mark == CREATED => Some(format!("{region}: not flushed or closed since it was created")),
+            _ => None,
+        })
     }
 
     /// Notes that no edits are missing, even if the logs are: the table was closed, and so all of it was flushed.
@@ -132,13 +152,22 @@ impl Logs {
         self.lacks.get_or_init(|| false);
     }
 
-    /// Whether the folder of all logs is missing.
+    /// Whether no server has a log here.
     pub(crate) fn are_lacking(&self) -> Result<bool> {
         if let Some(lacks) = self.lacks.get() {
             return Ok(*lacks);
         }
         let lacks = self.shared.root.lacks_logs()?;
         Ok(*self.lacks.get_or_init(|| lacks))
+    }
+
+    /// Whether the root directory lacks the folder of all logs.
+    pub(crate) fn lacks_folder(&self) -> Result<bool> {
+        if let Some(lacks) = self.lacks_folder.get() {
+            return Ok(*lacks);
+        }
+        let lacks = self.shared.root.lacks_log_folder()?;
+        Ok(*self.lacks_folder.get_or_init(|| lacks))
     }
 
     /// Like [`missing`](Self::missing), for several regions: the result is for the first region that
@@ -155,7 +184,7 @@ impl Logs {
                 Err(e) if Fault::is(&e) => continue,
                 Err(e) => return Err(e),
             };
-            if let Some(known) = self.flushed_since_opened(region, &open)? {
+            if let Some(known) = self.never_closed(region, &open)? {
                 return Ok(Some(known));
             }
             first = first.or(self.missing(region, &open)?);

@@ -1,7 +1,7 @@
 //! Checks that the number of cells that were read equals the number in the trailer.
 //!
-//! Runs are decoded in any order, and the first of them possibly before the last is planned. The run that
-//! finishes last compares the counts.
+//! Runs are decoded in any order, some of them before the last run is planned. The run that finishes last compares
+//! the counts.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -128,7 +128,7 @@ pub(super) fn between(left: &Key, right: &Key) -> Result<Vec<u8>> {
 /// Writes the key that sorts before all cells of a column, without the family. Bloom filters of columns use
 /// this key.
 pub(super) fn put_column_key(row: &[u8], qualifier: &[u8], out: &mut Vec<u8>) {
-    let row_len = u16::try_from(row.len()).unwrap_or(u16::MAX); // the rows of keys are shorter
+    let row_len = u16::try_from(row.len()).unwrap_or(u16::MAX); // rows are at most 32767 bytes long
     out.extend_from_slice(&row_len.to_be_bytes());
     out.extend_from_slice(row);
     out.push(0);

@@ -35,7 +35,7 @@ pub(crate) enum Base {
 }
 
 impl Base {
-    /// Opens a base file; the end of its name tells the format.
+    /// Opens a base file; its format follows from the end of its name.
     pub(crate) fn open(path: &str, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Self> {
         let plain = OpenOptions { extra: Default::default(), schema: None, ..options.clone() };
         match path.rsplit('.').next().unwrap_or_default() {
@@ -63,8 +63,8 @@ impl Base {
         Ok(self.units_of(columns, range, request, &|_, _| None)?.0)
     }
 
-    /// The units that may have rows which pass the request's filter, and how many others there are. `bounds`: the bounds of
-    /// a column of the table in a row group.
+    /// The units that may have rows which pass the request's filter, and the number of units left out. `bounds`:
+    /// the bounds of a column of the table in a row group.
     pub(crate) fn units_of(
         &self,
         columns: &[String],
@@ -78,7 +78,7 @@ impl Base {
                     return Ok((Vec::new(), 0));
                 }
                 let (whole, meta_columns) = (0..u64::MAX, META.map(str::to_owned));
-                // The meta columns say how many rows there are, even if none is asked for.
+                // The number of rows comes from the meta columns, even if no column is requested.
                 let meta = meta.units(&meta_columns, &whole, request)?;
                 vec![bootstrap::zipped(meta, source.units(columns, &whole, request)?)]
             }

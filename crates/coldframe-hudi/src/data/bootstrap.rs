@@ -4,7 +4,7 @@
 //! .hoodie/.aux/.bootstrap/.fileids/*.hfile     part=<partition>;fileid=<file id>  ->  Avro container: bootstrapFileStatus.path.uri
 //! ```
 //!
-//! Row by row, a base file of the instant 00000000000001 belongs to the file of the source.
+//! Row n of a base file of the instant 00000000000001 belongs to row n of the file of the source.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

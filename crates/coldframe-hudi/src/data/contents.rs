@@ -1,4 +1,4 @@
-//! What else a table's folder has: earlier states, files of writes that did not count, and foreign files.
+//! What else a table's folder has: earlier states, files of writes that are not valid, and foreign files.
 
 use std::collections::BTreeSet;
 

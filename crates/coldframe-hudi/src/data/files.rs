@@ -5,8 +5,7 @@
 //! layout 2   a log has the instant of the commit that wrote it, and belongs to the last base file before its completion
 //! ```
 //!
-//! The files of an instant that does not count are left out before anything is put together, so that what such an
-//! instant left behind never hides rows that were committed.
+//! Files of instants that are not valid are left out first, so that they never hide committed rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -44,9 +43,9 @@ pub(crate) struct Slice {
     pub base: Option<GroupFile>,
     /// The logs, in the order of their writes.
     pub logs: Vec<GroupFile>,
-    /// Files that a commit names and that are not there.
+    /// Files that a commit names but that are missing.
     pub missing: Vec<Named>,
-    /// Logs with records, by their commits: a block of each must be there.
+    /// Logs with records, and the commits of which each must have a block.
     pub logged: Vec<Named>,
 }
 
@@ -142,7 +141,7 @@ impl Group {
     }
 
     /// The files that a view reads; `None` if it shows nothing of the group. `written`: the paths of the base files that an
-    /// instant's commit names, to tell repeated tasks apart.
+    /// instant's commit names, to distinguish repeated tasks.
     pub(crate) fn slice(
         &self,
         key: &(String, String),

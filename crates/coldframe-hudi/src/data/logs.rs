@@ -1,4 +1,4 @@
-//! The logs of a file group: which blocks count, and their records as batches of the table's columns.
+//! The logs of a file group: which blocks are valid, and their records as batches of the table's columns.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,7 +26,7 @@ use crate::data::rules::Rules;
 use crate::log::{self, Block, BlockKind};
 use crate::merge;
 
-/// A column that says that a row is deleted.
+/// A column that marks a row as deleted.
 pub(crate) const IS_DELETED: &str = "_hoodie_is_deleted";
 /// A column with the operation of a row, as Flink writes it.
 pub(crate) const OPERATION: &str = "_hoodie_operation";
@@ -85,8 +85,8 @@ impl LogContext {
         Ok(schema)
     }
 
-    /// What the logs have of each key. `files`: bytes and paths, in the order of their writes; `counts`: whether the
-    /// blocks of an instant count.
+    /// The merged records of all logs, by key. `files`: bytes and paths, in the order of their writes; `counts`:
+    /// whether the blocks of an instant count.
     pub(crate) fn merged(
         &self,
         files: &[(Bytes, String)],
@@ -260,7 +260,7 @@ impl LogContext {
         orders(&columns.collect::<Vec<_>>(), batch.num_rows())
     }
 
-    /// Which rows say that they are deleted.
+    /// Which rows are marked as deleted.
     fn flags(&self, batch: &RecordBatch) -> Result<Vec<bool>> {
         let mut flags = vec![false; batch.num_rows()];
         let mut mark = |column: Option<&ArrayRef>, is: &dyn Fn(&ArrayRef, usize) -> bool| {

@@ -1,7 +1,7 @@
-//! What the logs of a file group have of each key, and what becomes of a base row.
+//! The log records of a file group by key, and their effect on the rows of the base file.
 //!
-//! The records of all blocks stand in one batch. A merged record is a row of that batch, or a row for each column if it is
-//! made of several, or a delete.
+//! The records of all blocks are in one batch. A merged record is a row of that batch, or a row for each column if
+//! it is made of several, or a delete.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use crate::data::order::{Delete, Order};
 use crate::data::rules::{Fill, Rules, Step};
 use crate::data::table_schema::META;
 
-/// The row of a column's value: no row of the logs, but the value of the base row.
+/// In place of a row of the logs: the value is that of the base row.
 pub(crate) const OLDER: u32 = u32::MAX;
 
 /// Where the values of a record are.
@@ -35,14 +35,14 @@ impl Cells {
     }
 }
 
-/// What the logs have of a key.
+/// The merged log records of a key.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Entry {
     /// The values; `None` if the key is deleted.
     pub cells: Option<Cells>,
     /// The ordering value.
     pub order: Order,
-    /// Whether it is a row that says that it is deleted.
+    /// Whether it is a row that is marked as deleted.
     pub is_flagged: bool,
 }
 
@@ -62,7 +62,7 @@ impl Entry {
 pub(crate) enum Outcome {
     /// The base row.
     Base,
-    /// A record of the logs; where its cells are older, the base row's.
+    /// A record of the logs, with the base row's values in cells that are [`OLDER`].
     Cells(Cells),
     /// None.
     Deleted,
@@ -99,7 +99,7 @@ pub(crate) struct LogRecord<'a> {
     pub cells: Cells,
     /// Its ordering value.
     pub order: Order,
-    /// Whether it says that it is deleted.
+    /// Whether it is marked as deleted.
     pub is_flagged: bool,
 }
 
@@ -167,7 +167,7 @@ impl Merged {
         Ok(())
     }
 
-    /// A record over an older one: columns that it does not have are the older one's.
+    /// A record over an older one, which supplies the columns that the newer one lacks.
     fn over(&self, new: Entry, old: &Entry) -> Entry {
         let cells = match (&new.cells, &old.cells) {
             (Some(Cells::Each(rows)), Some(below)) if !old.is_flagged => {
@@ -198,7 +198,7 @@ impl Merged {
         Entry { cells: Some(Cells::Each(each.collect())), ..winner.clone() }
     }
 
-    /// Whether the value in a row of the logs gives way to the other record's.
+    /// Whether the value in a row of the logs is replaced by the other record's.
     fn is_filled(&self, column: usize, row: u32, fill: Fill) -> bool {
         let (Some(values), Ok(row)) = (self.records.columns().get(column), usize::try_from(row)) else {
             return false;
@@ -237,7 +237,8 @@ impl Merged {
         self.by_key.get(key).copied()
     }
 
-    /// What a base row shows whose key has an entry. `order`: the row's ordering value; `base` and `row`: its values.
+    /// The record that replaces a base row whose key has an entry. `order`: the row's ordering value; `base` and
+    /// `row`: its values.
     pub(crate) fn meet(&mut self, place: u32, order: &Order, base: &RecordBatch, row: usize) -> Outcome {
         let at = usize::try_from(place).unwrap_or(usize::MAX);
         if let Some(seen) = self.seen.get_mut(at) {

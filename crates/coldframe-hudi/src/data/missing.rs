@@ -15,8 +15,7 @@ use crate::slice::{FileName, is_change_data, parse_name};
 /// A group's partition and id.
 type Key = (String, String);
 
-/// Adds to the slices the files that are missing in them, and adds slices for groups of which all files are
-/// missing.
+/// Adds the missing files to the slices, and adds slices for groups whose files are all missing.
 pub(crate) fn add_missing(
     slices: &mut Vec<Slice>,
     groups: &Groups,
@@ -80,7 +79,7 @@ pub(crate) fn add_missing(
     Ok(())
 }
 
-/// The error for a slice of which a file is missing.
+/// The error for a slice with a missing file.
 pub(crate) fn error(missing: &Named) -> Error {
     let Named { path, instant, .. } = missing;
     Error::corrupt(format!("expected the file {path}, which commit {instant} names, found none"))
@@ -94,7 +93,7 @@ pub(crate) fn lost_block(logged: &Named) -> Error {
         .within("log")
 }
 
-/// What to say of files of instants that the timeline does not know, although it begins before them.
+/// The warning about files whose instants the timeline lacks, although it begins before them.
 pub(crate) fn notice(groups: &Groups, timeline: &Timeline) -> Option<Notice> {
     let files = groups.values().flat_map(|group| group.files());
     let unknown: BTreeSet<&str> = files

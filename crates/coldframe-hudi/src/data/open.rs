@@ -30,7 +30,7 @@ const LAST_VERSION: u32 = 9;
 /// The first table version of Hudi 1.x.
 const FIRST_NEW: u32 = 8;
 
-/// What was read to open a table.
+/// The properties, timeline and files of an open table.
 #[derive(Debug)]
 pub(crate) struct Opened {
     pub properties: Properties,
@@ -44,7 +44,7 @@ pub(crate) struct Opened {
     pub history: Arc<History>,
     /// The files of a bootstrap's source.
     pub sources: Sources,
-    /// What the user should know.
+    /// Warnings for the user.
     pub notice: Option<Notice>,
 }
 
@@ -132,8 +132,7 @@ fn is_new(properties: &Properties) -> bool {
     properties.number("hoodie.table.version").unwrap_or(0) >= FIRST_NEW || properties.first(&keys).is_some()
 }
 
-/// A state from before the first one that was kept cannot be shown: some of its files are gone. Hudi 0.9 shows a state
-/// all the same; here it is shown if none of its files was cleaned.
+/// A state is shown only if none of its files was cleaned. Hudi 0.9 also shows states whose files are gone.
 fn check_cleaned(
     folder: &dyn Folder,
     (properties, timeline, shown): (&Properties, &Timeline, &Shown),
@@ -162,7 +161,7 @@ fn check_cleaned(
     )))
 }
 
-/// Whether a file of a state was cleaned: one that is not older than the base file of its group.
+/// Whether a file that the state needs was cleaned. Files older than the base file of their group are not needed.
 fn any_cleaned(
     folder: &dyn Folder,
     timeline: &Timeline,
@@ -194,7 +193,7 @@ fn any_cleaned(
     Ok(false)
 }
 
-/// The commits that a view shows, with what they recorded.
+/// The commits that a view shows, with their records.
 type Commits = Vec<(Instant, Commit)>;
 
 fn commits(

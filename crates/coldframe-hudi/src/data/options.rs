@@ -21,7 +21,7 @@ coldframe_core::choices! {
 }
 
 coldframe_core::choices! {
-    /// Which version's rules of merging apply to tables that several versions of Hudi read differently.
+    /// The version of Hudi whose rules of merging apply, for tables that versions read differently.
     #[derive(Default)]
     #[non_exhaustive]
     pub enum HudiReader {
@@ -57,7 +57,7 @@ coldframe_core::options! {
 }
 
 impl OpenOptions {
-    /// What is shown.
+    /// The view.
     pub(crate) fn shown(&self) -> Result<Shown> {
         let time = |name: &str, of: &Option<Time>| match of {
             Some(Time::Text(text)) => instant(name, text).map(Some),

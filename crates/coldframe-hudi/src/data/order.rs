@@ -82,7 +82,7 @@ fn decimals((a, x): (i128, i8), (b, y): (i128, i8)) -> Ordering {
     };
     match (scaled(a, y.saturating_sub(x)), scaled(b, x.saturating_sub(y))) {
         (Some(a), Some(b)) => a.cmp(&b),
-        // A value that has no room for the other's digits is the larger one by its size.
+        // If one value has no room for the other's digits, its size alone makes it the larger one.
         (None, _) => a.cmp(&0),
         (_, None) => 0.cmp(&b),
     }

@@ -228,7 +228,7 @@ fn panicked() -> Error {
     Error::corrupt("expected valid Parquet, found what its reader cannot handle")
 }
 
-/// Runs the crate's code, whose errors become ours, and panics as well.
+/// Runs code of the crate `parquet`: its errors and panics become errors of ours.
 fn guarded<T>(work: impl FnOnce() -> parquet::errors::Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|_| panicked())?.map_err(ours)
 }

@@ -1,8 +1,8 @@
 //! The values of the partition columns that a folder's path has.
 //!
-//! The columns are in the files as well, unless the table's writer drops them, and the files' values are shown. Only
-//! where Hudi's own reader shows the path's value, it is shown: no value for a partition of nulls, and in Hudi 0.x, for a
-//! table whose paths are dates in another form, the form of the path where no logs are merged.
+//! The files have these columns, too, unless the table's writer drops them, and the values of the files are shown.
+//! The value of the path is shown only where Hudi's own reader shows it: as null for a partition of nulls; and in
+//! Hudi 0.x, if the path has a date in another form and no logs are merged, in the form of the path.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 /// The folder of rows without a value before that, whose name its readers show.
 const OLD_NULL: &str = "default";
 
-/// How the rows of a group are read, as far as it decides whose partition values are shown.
+/// The facts that decide whether partition values come from the files or from the path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reads {
     /// Whose rules.

@@ -1,4 +1,4 @@
-//! How two records of one key are merged, by what a table says of itself.
+//! How two records of one key are merged, according to the table's properties.
 //!
 //! The records of a log are merged first, in the order of their writes; the outcome is merged with the row of the base
 //! file. Hudi 0.x has a rule for each of the two steps, and so have its payload classes. Hudi 1.x has one for both: its
@@ -18,7 +18,7 @@ use coldframe_core::{Error, Result};
 
 use crate::data::properties::Properties;
 
-/// What a winner takes from the record that it beats.
+/// The values that the winner of two records takes from the other one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fill {
     /// Nothing.
@@ -58,7 +58,7 @@ impl Step {
 pub(crate) struct Rules {
     /// For two records of the logs.
     pub logs: Step,
-    /// For a row of the base file and what the logs have of its key.
+    /// For a row of the base file and the merged log records of its key.
     pub base: Step,
     /// The ordering columns.
     pub ordering: Vec<String>,
@@ -66,7 +66,7 @@ pub(crate) struct Rules {
     pub marker: Option<(String, String)>,
     /// Whether a delete in the logs deletes the base row whatever its ordering value is.
     pub deletes_win: bool,
-    /// Whether a row that says that it is deleted deletes the base row whatever its ordering value is.
+    /// Whether a row that is marked as deleted deletes the base row whatever its ordering value is.
     pub flags_win: bool,
     /// Whether a payload class merges, and no merge mode: then a row that keeps its values takes the meta columns of the
     /// later record, and nothing for values that were not sent.
@@ -75,7 +75,7 @@ pub(crate) struct Rules {
     pub unavailable: String,
 }
 
-/// Which reading of Hudi a table gets.
+/// The version of Hudi whose rules apply to a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reading {
     /// That of Hudi 0.x.
@@ -188,7 +188,7 @@ impl Rules {
         Ok(())
     }
 
-    /// Hudi 1.x: what it makes of a payload class.
+    /// Hudi 1.x: the rules that replace a payload class.
     fn of_payload_now(&mut self, payload: Option<&str>, properties: &Properties) -> Result<()> {
         self.by_payload = payload.is_some();
         match class(payload) {

@@ -21,11 +21,11 @@ use crate::data::logs::LogContext;
 use crate::data::merged::{Cells, Merged, OLDER, Outcome};
 use crate::data::table_schema::COMMIT_TIME;
 
-/// What becomes of merged rows before they are returned.
+/// The last steps for merged rows before they are returned.
 pub(crate) struct Finish {
     /// The columns to return.
     pub decode: SchemaRef,
-    /// If only some instants' rows are shown: whether an instant's are.
+    /// If the view shows only some instants: whether it shows the rows of an instant.
     pub instants: Option<Counts>,
     /// Columns that have one value in the whole group.
     pub constants: Vec<(String, ArrayRef)>,
@@ -72,7 +72,7 @@ pub(crate) struct Aligned {
     pub history: Arc<History>,
     /// The instant that wrote the file.
     pub instant: String,
-    /// If only some instants' rows are merged: whether an instant's are.
+    /// If only the rows of some instants are merged: whether those of an instant are.
     pub instants: Option<Counts>,
 }
 
@@ -98,7 +98,7 @@ impl Aligned {
 pub(crate) struct SlicePlan {
     /// The units.
     pub units: VecDeque<Unit>,
-    /// How many others no row of which passes the filter.
+    /// The number of units that pruning left out.
     pub pruned: u64,
 }
 
@@ -112,8 +112,8 @@ impl Plan for SlicePlan {
     }
 }
 
-/// A unit that hands out its rows only after all of them were decoded: what is saved of a damaged unit must not depend on
-/// where its batches end.
+/// A unit that returns rows only after all of them were decoded: which rows of a damaged unit are saved must not
+/// depend on the size of batches.
 pub(crate) fn settled(unit: Unit) -> Unit {
     Unit { decode: Box::new(Settled(unit.decode)), ..unit }
 }
@@ -150,17 +150,17 @@ impl DecodeUnit for Plain {
 /// Whether the blocks or the rows of an instant count.
 pub(crate) type Counts = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
-/// A group with logs: what is needed to decode it.
+/// A group with logs, and how it is decoded.
 pub(crate) struct MergedUnit {
     /// How the logs are read.
     pub logs: Arc<LogContext>,
     /// The log files: source, length and path.
     pub files: Vec<(Fetch, String)>,
-    /// Log files that are not there, and those that have blocks of commits.
+    /// Missing log files, and the commits whose blocks the logs must have.
     pub named: (Vec<Named>, Vec<Named>),
     /// The units of the base file, and its path.
     pub base: Option<(Vec<Unit>, String, Arc<Aligned>)>,
-    /// Which blocks count.
+    /// Which blocks are valid.
     pub counts: Counts,
     /// What becomes of the rows.
     pub finish: Arc<Finish>,
@@ -266,7 +266,7 @@ impl MergedRows {
     }
 }
 
-/// The rows that base rows show.
+/// Replaces base rows by the merged records of their keys; drops those that are deleted.
 fn merge_batch(logs: &LogContext, merged: &mut Merged, base: RecordBatch) -> Result<RecordBatch> {
     if merged.is_empty() {
         return Ok(base);

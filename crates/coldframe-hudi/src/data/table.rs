@@ -109,7 +109,7 @@ impl HudiTable {
         if with_logs && !range.contains(&0) {
             return Ok(SlicePlan::default());
         }
-        // The blocks of a log that is gone may stand in another one; reading the logs tells.
+        // Another log may have the blocks of a log that is gone. Only reading the logs shows this.
         let is_gone = |file: &&Named| !file.is_log || (self.reads_logs() && !with_logs);
         if let Some(file) = slice.missing.iter().find(is_gone) {
             return Err(missing::error(file));
@@ -131,7 +131,8 @@ impl HudiTable {
                 },
             ),
         });
-        // Hudi 1.x merges only what the range has; 0.x merges all and shows what the range has.
+        // Hudi 1.x merges only the records in the range of instants. Hudi 0.x merges all records, and shows those
+        // in the range.
         let only = self.instants().filter(|_| with_logs && opened.reading == Reading::New);
         let base = match &slice.base {
             None => None,
@@ -202,8 +203,8 @@ impl HudiTable {
         self.opened.sources.get(&(slice.partition.clone(), slice.file_id.clone()))
     }
 
-    /// Whether the source's folders give its rows their partition columns: Hudi 0.9, which does not say how it names
-    /// folders, reads null.
+    /// Whether the partition columns come from the source's folders. In tables of Hudi 0.9 they are null, since its
+    /// properties do not state how folders are named.
     fn source_has_partitions(&self) -> bool {
         self.opened.properties.get("hoodie.datasource.write.hive_style_partitioning").is_some()
     }
@@ -243,7 +244,7 @@ impl TableFile for HudiTable {
         &self.opened.columns.schema
     }
 
-    /// Only a table without logs, of which all rows are shown, has a number of rows, in the footers of its files.
+    /// Known without opening files only if the table has none.
     fn row_count(&self) -> Option<u64> {
         self.opened.slices.is_empty().then_some(0)
     }
@@ -300,7 +301,7 @@ impl TableFile for HudiTable {
                 .map_err(|_| Error::unsupported("a table of more than 2^32 file groups"))?;
             let with_logs = self.reads_logs() && !slice.logs.is_empty();
             let len = match (&slice.base, with_logs) {
-                // Reading it says what is missing.
+                // Reading it reports the missing files.
                 (None, false) if !slice.missing.is_empty() => 1,
                 (None, false) => continue,
                 (Some(base), false) => base.len,

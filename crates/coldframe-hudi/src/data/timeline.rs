@@ -1,13 +1,14 @@
-//! The timeline of a data table: what was done to it, and what of that counts.
+//! The timeline of a data table: its actions, and which of them are valid.
 //!
 //! ```text
 //! layout 1   .hoodie/<instant>.<action>[.requested|.inflight]                       .hoodie/archived/
 //! layout 2   .hoodie/timeline/<instant>[_<completion>].<action>[.requested|.inflight]   .hoodie/timeline/history/
 //! ```
 //!
-//! Only completed instants count. One that is older than the timeline is archived, and was completed, unless a rollback
-//! names it. A savepoint has the instant of the commit that it keeps, and is no write. So does the first instant of a
-//! timeline not count as its start if a savepoint keeps it: older ones may have been archived around it.
+//! Only completed instants are valid. An instant that is older than the timeline is archived: it was completed,
+//! unless a rollback names it. A savepoint has the instant of the commit that it keeps, and is no write. If a
+//! savepoint keeps the first instant of a timeline, the timeline does not start there: newer instants may have been
+//! archived.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,7 +30,7 @@ pub(crate) struct Instant {
     pub time: String,
     /// `commit`, `deltacommit`, `replacecommit`, `clean` ..
     pub action: String,
-    /// When it was completed; the instant itself in layout 1, which does not say.
+    /// When it was completed. In layout 1, which does not store that, the instant itself.
     pub completion: String,
     /// The file that records it.
     path: String,
@@ -57,7 +58,7 @@ pub(crate) struct Timeline {
     rolled_back: BTreeSet<String>,
     /// The first instant that no savepoint keeps.
     start: Option<String>,
-    /// When archived instants were completed, as far as it was read.
+    /// The completion times of archived instants that were read.
     archived: BTreeMap<String, String>,
     /// Whether file names and completion times follow layout 2.
     pub by_completion: bool,
@@ -148,7 +149,7 @@ impl Timeline {
         self.compactions.contains(time)
     }
 
-    /// Whether what an instant wrote counts: it is completed, or older than the timeline and was not rolled back.
+    /// Whether an instant is valid: it is completed, or it is older than the timeline and was not rolled back.
     pub(crate) fn is_committed(&self, time: &str) -> bool {
         self.writes.contains_key(time) || self.is_archived(time)
     }
@@ -161,7 +162,7 @@ impl Timeline {
             && self.start.as_ref().is_some_and(|start| time < start.as_str())
     }
 
-    /// Whether the timeline says what became of an instant.
+    /// Whether the timeline knows the outcome of an instant.
     pub(crate) fn is_known(&self, time: &str) -> bool {
         self.writes.contains_key(time)
             || self.pending.contains(time)

@@ -39,7 +39,7 @@ impl<'a> Visible<'a> {
         Self { timeline, shown }
     }
 
-    /// Whether the files and blocks of an instant count.
+    /// Whether the files and blocks of an instant are valid.
     pub(crate) fn has(&self, time: &str) -> bool {
         self.timeline.is_committed(time) && !self.is_later(time)
     }

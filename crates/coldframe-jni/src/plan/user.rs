@@ -43,7 +43,7 @@ pub(super) fn read_as(
         if is_key(&name) {
             check_key(field)?;
         }
-        // The notes of the file's field belong to the type that it has there.
+        // The metadata of the file's field belongs to the type in the file, so it is dropped.
         *own = Arc::new(Field::new(name, field.data_type().clone(), true));
     }
     let (keys, of_files): (Vec<FieldRef>, Vec<FieldRef>) =

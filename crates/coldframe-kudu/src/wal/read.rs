@@ -99,7 +99,7 @@ pub(crate) enum OpBody {
     Other,
 }
 
-/// Whether and how an operation was applied, as far as this is known.
+/// Whether and how an operation was applied, if this is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Applied {
     /// This is unknown, since there is no commit message.
@@ -120,7 +120,7 @@ pub(crate) struct Op {
     pub(crate) applied: Applied,
 }
 
-/// The contents of a log, as far as a replay needs them.
+/// The contents of a log that a replay needs.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
     /// The operations by index.
@@ -171,6 +171,16 @@ pub(crate) fn read(tablet: &Tablet, folder: &dyn Folder, how: (bool, &Limits)) -
             }
             Err(e) => return Err(e.in_file(place.path)),
         }
+    }
+    // A segment begins with a header, and files of zeros have none.
+    if let Some((_, path, len)) = tablet.segments.iter().next_back()
+        && reader.log.segments == 0
+        && reader.log.holes.is_empty()
+        && len > 0
+        && !tablet.is_new()
+    {
+        let place = SegmentFile { path: tablet.server.store.full_path(path), len };
+        reader.hole(&place, 0..len, "log segment", "expected a header, found zeros".to_owned());
     }
     let mut log = reader.log;
     if let Some(last) = log.holes.last_mut().filter(|_| log.too_many_holes) {

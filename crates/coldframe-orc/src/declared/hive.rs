@@ -164,6 +164,9 @@ fn take(types: &mut [proto::Type], at: u32, declared: &[proto::Type], of: u32) -
     if !is_read_alike(own, want) {
         return Err(unlike(format!("{} in the file, {} in its table", shown(own), shown(want))));
     }
+    if kind(want) == Some(Kind::Binary) {
+        super::take(own, want);
+    }
     if kind(own) == Some(Kind::Struct) {
         let pairs = own.field_names.iter().zip(&want.field_names);
         let is_same = own.field_names.len() == want.field_names.len()
@@ -221,6 +224,8 @@ fn is_read_alike(own: &proto::Type, want: &proto::Type) -> bool {
         }
         (Kind::Char | Kind::Varchar, _) if from == to => own.maximum_length == want.maximum_length,
         (Kind::Float, Kind::Double) | (Kind::Varchar, Kind::String) => true,
+        // The bytes are returned as they are.
+        (Kind::String | Kind::Varchar, Kind::Binary) => true,
         // Structs may have different fields, because fields are compared by name.
         _ if from == to => from == Kind::Struct || own.subtypes.len() == want.subtypes.len(),
         _ => matches!((width(from), width(to)), (Some(from), Some(to)) if from < to),

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Only this module decides what depends on the writer: in reading, in pruning, and in the comparison of decoded values
-//! with the file's statistics. What a writer states wrongly is no statement:
+//! with the file's statistics. Statistics that a writer computes wrongly are ignored:
 //!
 //! | writer | no statement |
 //! |---|---|
@@ -76,8 +76,8 @@ pub(crate) struct Quirks {
     pub(crate) timestamp_statistics: bool,
     /// Statistics of decimals of at most 18 digits are correct: they are wrong in version 6 (ORC-517).
     pub(crate) short_decimal_statistics: bool,
-    /// Decoded values are compared with what [`Self::believed`] returns of the statistics of stripes and row
-    /// groups. No file shows that the statistics of Go's writer, of cuDF or of unknown writers are right.
+    /// Whether decoded values are compared with the statistics of stripes and row groups that [`Self::believed`]
+    /// returns. No file shows that the statistics of Go's writer, of cuDF or of unknown writers are right.
     pub(crate) statements: bool,
     /// Statistics of tinyint columns are of signed numbers. The C++ writer treats the numbers as unsigned
     /// (ORC-1725).

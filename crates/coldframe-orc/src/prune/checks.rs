@@ -1,4 +1,4 @@
-//! Compares decoded values with the bloom filters and bounds by which pruning passes over row groups. A scan
+//! Compares decoded values with the bloom filters and bounds that pruning uses to skip row groups. A scan
 //! itself compares sums and counts ([`crate::scan`]).
 
 use arrow_array::{Array, ArrayRef};
@@ -15,7 +15,7 @@ use crate::layout::types::Column;
 use crate::open::Shape;
 use crate::scan::statements::are_outside;
 
-/// What the indexes of a stripe state of a column.
+/// The indexes of a stripe for one column.
 pub(crate) struct Checks {
     index: StripeIndex,
     column: usize,
@@ -27,7 +27,7 @@ pub(crate) struct Checks {
 }
 
 impl Checks {
-    /// Reads it for a column with `count` row groups; `None` if nothing is stated that counts.
+    /// Reads them for a column with `count` row groups; `None` if there are no trusted indexes.
     pub(crate) fn read(
         shape: &Shape,
         stripe: &Stripe,

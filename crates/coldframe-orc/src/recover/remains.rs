@@ -31,7 +31,7 @@ const FOOTER: &[u8] =
 /// The decoded remains of a tail.
 #[derive(Debug, Default)]
 pub(super) struct Remains {
-    /// The rows of each stripe by its statistics, as far as these remain.
+    /// The numbers of rows of the stripes, from the statistics that remain.
     pub(super) rows: Vec<u64>,
     /// Whether `rows` has all stripes: the footer begins after the statistics, or they are whole chunks.
     /// Without a codec, a file truncated between the statistics of two stripes looks as if it had no more

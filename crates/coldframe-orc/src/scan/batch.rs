@@ -23,7 +23,7 @@ const VALUE: u64 = 16;
 pub(super) struct Open {
     pub(super) row: u64,
     root: Option<BitRle>,
-    /// Whether a position of the index was believed to open them.
+    /// Whether they were opened at a position of the index, which may be wrong.
     pub(super) believes: bool,
     pub(super) columns: Vec<Reading>,
 }
@@ -181,7 +181,7 @@ impl Stored {
                 Err(e) => column.failed = Some(e),
             }
             let data_type = scan.columns.get(place).map_or(&DataType::Null, |(_, field)| field.data_type());
-            // A column that failed is not handed out.
+            // A column that failed is not returned.
             new_null_array(data_type, if column.failed.is_some() { 0 } else { returned })
         };
         self.each_column(open, rows, read)

@@ -1,20 +1,21 @@
-//! Decodes a stripe: reads all its columns for the rows of a batch, then those of the next batch.
+//! Decodes a stripe batch by batch: all columns for the rows of one batch, then for those of the next.
 //!
 //! Columns do not depend on each other, so they are decoded on as many threads as the scan allows and
 //! [`threads`] finds idle. There are two ways to read:
 //!
 //! ```text
-//! from the start    | batch |       | batch |    each batch is handed out; the streams must end with the last row
-//! proved            | groups | groups | ..       some row groups at once; handed out once positions and statistics
-//!                                                of the index agree with what was decoded
+//! from the start    | batch |       | batch |    a batch is returned as soon as it is decoded; the streams must end
+//!                                                with the last row
+//! proved            | groups | groups | ..       several row groups are decoded at once, and returned if positions
+//!                                                and statistics of the index agree with their values
 //! ```
 //!
-//! A plain read goes from the start, and believes no index, unless a filter wants only few row groups. If the
-//! index lies, the stripe is then read in full, and the caller is warned. Where a filter wants many row groups,
-//! passing over the others costs little more than a jump, and nothing needs a proof. A read that tolerates damage is
-//! always proved: a column that fails is surveyed ([`super::survey`]), and what is saved of it is settled
-//! before its first row is handed out. So neither the size of batches nor a limit nor a filter changes what is
-//! saved.
+//! A plain read goes from the start and does not use the index, so it needs no proof. If a filter matches only a few
+//! row groups, they are read by the index and proved; if the index is wrong, the whole stripe is read again without
+//! it, and the caller is warned. If a filter matches many row groups, the read goes from the start: decoding the
+//! others and dropping them costs little more than a jump. A read that tolerates damage is always proved: a column
+//! that fails is surveyed ([`super::survey`]), and before its first row is returned it is decided which of its values
+//! are saved. So this depends neither on the size of batches nor on a limit or a filter.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -34,7 +35,8 @@ use super::ranges;
 use super::readers::{Chunks, PROVED_ROWS, Stored, too_long_for_all};
 use super::statements::is_of_statistics;
 
-/// The decoded bytes of this many batches are kept until they are proved. What takes more is decoded again afterwards.
+/// Decoded rows wait for their proof in memory if they take at most the bytes of this many batches. Otherwise they
+/// are decoded a second time.
 const KEPT_BATCHES: u64 = 2;
 
 /// The batches of a stripe.
@@ -45,16 +47,16 @@ pub(crate) struct StripeBatches {
     current: Option<Current>,
     /// Columns that were read from the stripe's start to the end of a run.
     idle: Option<Open>,
-    /// Whether unwanted rows are passed over: runs then have no positions.
+    /// Whether unwanted rows are decoded and dropped: runs then have no positions.
     passes_over: bool,
-    /// What is proved and not handed out yet.
+    /// Proved rows that were not returned yet.
     ready: VecDeque<Ready>,
     pub(super) salvage: Salvage,
     /// For each column, whether it was surveyed: its losses are known.
     pub(super) surveyed: Vec<bool>,
     /// Whether all streams were read after a contradiction of the index.
     reads_in_full: bool,
-    /// Whether superfluous values were looked for, in the streams that are here.
+    /// Whether the streams in memory were searched for superfluous values.
     is_decided: bool,
     failed: bool,
 }
@@ -72,7 +74,7 @@ pub(super) struct Current {
 /// Rows that are proved.
 pub(super) enum Ready {
     Batch(Decoded),
-    /// Too many bytes to keep them: they are decoded again. With the columns that are null.
+    /// Rows that take too many bytes to be kept, and are decoded again, with the columns that are null.
     Rows(Range<u64>, Option<Arc<[bool]>>),
 }
 
@@ -290,7 +292,7 @@ impl StripeBatches {
         decoded.map_or(Ok(Step::Pending), |decoded| self.readable(decoded).map(Step::Batch))
     }
 
-    /// Decodes the next row groups, and puts what is proved of them into `ready`.
+    /// Decodes the next row groups, and puts their proved rows into `ready`.
     fn prove(&mut self, current: &mut Current) -> Result<Step> {
         let rows = self.next_groups(current);
         self.survey_unlocated()?;
@@ -345,8 +347,8 @@ impl StripeBatches {
         row..if step > row { step } else { end }
     }
 
-    /// Decodes rows and compares them with what the file states. Adds them to `ready`, and returns the columns
-    /// that fail.
+    /// Decodes rows and compares them with the positions and statistics of the file. Adds them to `ready`, and returns
+    /// the columns that fail.
     pub(super) fn attempt(
         &mut self,
         current: &mut Current,
@@ -428,7 +430,7 @@ impl StripeBatches {
         self.surveyed.get(place).copied().unwrap_or(true)
     }
 
-    /// Settles what is saved of columns that failed in `rows`, or returns the error.
+    /// Decides which values of the columns that failed in `rows` are saved, or returns the error.
     pub(super) fn settle(&mut self, failed: Vec<(Option<usize>, Error)>, rows: Range<u64>) -> Result<()> {
         for (place, e) in failed {
             let e = too_long_for_all(e);
@@ -445,8 +447,8 @@ impl StripeBatches {
         Ok(())
     }
 
-    /// Reads the whole stripe from its start after an error of a read by position: the index may lie. Returns
-    /// the error if the stripe is already read so.
+    /// Reads the whole stripe from its start after an error of a read by position, since the index may be wrong.
+    /// Returns the error if the stripe was already read from its start.
     fn read_in_full(&mut self, e: Error, current: &Current) -> Result<()> {
         let is_whole = current.is_from_start && self.has_whole_streams();
         if self.stored.scan.on_error != OnError::Raise || self.reads_in_full || is_whole || !e.is_damage() {

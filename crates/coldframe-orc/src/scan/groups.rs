@@ -6,8 +6,7 @@
 //! metadata of the file      statistics of each column in the stripe
 //! ```
 //!
-//! Nothing here is believed before the decoded values agree with it: see [`super::anchor`] and
-//! [`super::statements`].
+//! None of this is trusted until the decoded values agree with it: see [`super::anchor`] and [`super::statements`].
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -88,7 +87,7 @@ pub(crate) fn read(scan: &ScanShared, stripe: &Stripe, layout: &StripeLayout) ->
     Ok(Some(Groups { runs, located, of_groups, of_stripe: HashMap::new() }))
 }
 
-/// Adds what the file's metadata state of the stripe's columns. The statistics of encrypted columns describe
+/// Adds the statistics of the stripe's columns in the file's metadata. The statistics of encrypted columns describe
 /// masked values.
 pub(crate) fn with_stripe(mut groups: Groups, scan: &ScanShared, stripe: &Stripe) -> Result<Groups> {
     let stated = scan.shape.stated(stripe)?.into_iter().enumerate();

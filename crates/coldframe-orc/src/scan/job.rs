@@ -170,7 +170,7 @@ pub(crate) struct Run {
     pub(crate) positions: Option<Arc<Positions>>,
     /// Which of these rows are returned.
     pub(crate) wanted: Range<u64>,
-    /// Which of these alone are returned, where a filter has been tested; `None` for all.
+    /// If a filter has been tested: which of these rows passed, the only ones to return; `None` for all.
     pub(crate) kept: Option<BooleanBuffer>,
 }
 
@@ -192,7 +192,7 @@ pub(crate) struct StripeJob {
     pub(crate) runs: VecDeque<Run>,
     /// The rows to decode as single row groups, if a scout may exclude some of them.
     pub(crate) candidates: VecDeque<Run>,
-    /// What is stated of its row groups; `None` if the stripe is read from its start without them.
+    /// The positions and statistics of its row groups; `None` if the stripe is read from its start without them.
     pub(crate) groups: Option<Arc<Groups>>,
     /// Parts of streams to fetch with the unit.
     pub(crate) parts: Vec<PartPlan>,
@@ -200,7 +200,7 @@ pub(crate) struct StripeJob {
     pub(crate) deferred: Option<DeferredStreams>,
 }
 
-/// The row groups of a stripe, as [`super::groups`] reads what is stated of them.
+/// The row groups of a stripe, as [`super::groups`] reads them from footer and indexes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Groups {
     /// In order; the first begins with the stripe.
@@ -214,7 +214,7 @@ pub(crate) struct Groups {
 }
 
 impl Groups {
-    /// What is stated of a column in a row group. The only row group is the stripe.
+    /// The statistics of a column in a row group. The only row group is the stripe.
     pub(crate) fn statistics(&self, column: usize, group: usize) -> Option<ColumnStatistics> {
         let of_group = self.of_groups.get(&column).and_then(|all| all.get(group)?.as_ref());
         match of_group {
@@ -224,7 +224,7 @@ impl Groups {
         }
     }
 
-    /// What is stated of a column in the whole stripe.
+    /// The statistics of a column in the whole stripe.
     pub(crate) fn of_stripe(&self, column: usize) -> Option<ColumnStatistics> {
         self.of_stripe.get(&column).and_then(proto::statistics)
     }

@@ -1,4 +1,4 @@
-//! Values that their types cannot hold: they cost only themselves.
+//! Values that their types cannot hold: only these values are lost.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use super::decode::StripeBatches;
 use crate::layout::index::is_dictionary;
 use crate::layout::stripe::StreamKind;
 
-/// Maximum values of a batch whose bytes are looked for, since each takes a part of a row group to decode.
+/// Maximum number of values of a batch whose bytes are located: for each, a part of a row group is decoded.
 const LOCATED: usize = 16;
 
 impl StripeBatches {

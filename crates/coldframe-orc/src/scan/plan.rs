@@ -163,8 +163,8 @@ impl StripePlan {
         }
     }
 
-    /// How a stripe is decoded. Nothing bounds the number of nulls in place of the lost values of a very large
-    /// stripe, so its damage costs rows.
+    /// How a stripe is decoded. In a very large stripe, the number of nulls in place of lost values would have no
+    /// bound, so damage drops its rows.
     fn scan_of(&self, stripe: &Stripe) -> Arc<ScanShared> {
         if self.scan.on_error != OnError::Null || stripe.rows <= UNBACKED_ROWS {
             return self.scan.clone();

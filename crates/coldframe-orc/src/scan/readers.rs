@@ -135,7 +135,7 @@ impl Stored {
         self.input(None, positions, Chunks::Usual).bits(0, StreamKind::Present).map(Some)
     }
 
-    /// Whether a position of the index is believed to open columns where the row group of `row` begins.
+    /// Whether columns are opened at a position of the index, where the row group of `row` begins.
     pub(super) fn believes(&self, row: u64) -> bool {
         let begin = |place| self.group_of(place, row).and_then(|(groups, group)| groups.begin(group));
         (0..self.in_full.len()).any(|place| begin(place).is_some())
@@ -197,7 +197,7 @@ impl Stored {
         }
     }
 
-    /// What is stated of a column in a row group, or in the whole stripe, to be compared with its values.
+    /// The statistics of a column in a row group, or in the whole stripe, to be compared with its values.
     pub(super) fn tally(&self, place: usize, group: Option<usize>) -> Option<Tally> {
         // Superfluous values are counted in the statistics, too.
         let groups = self.job.groups.as_deref().filter(|_| self.superfluous.get(place) != Some(&true))?;

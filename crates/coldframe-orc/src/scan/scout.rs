@@ -32,7 +32,7 @@ use crate::open::Shape;
 /// Number of row groups that are examined together: few at first, since the scout may save nothing.
 const FIRST: usize = 4;
 const NEXT: usize = 16;
-/// Rows that are passed over at once: to begin anew costs as much as to decode about as many.
+/// Up to this many unwanted rows are decoded and dropped: to open the columns again costs about as much.
 const APART: u64 = 512;
 /// Columns are read from the stripe's start where more than 1/`MANY` of the row groups have rows that pass.
 const MANY: usize = 4;
@@ -278,7 +278,7 @@ fn size(rows: u64) -> usize {
     usize::try_from(rows).unwrap_or(usize::MAX)
 }
 
-/// Those of some sorted parts that have rows of `rows`.
+/// Of some sorted parts, those with rows in `rows`.
 fn within<'a>(parts: &'a [Passing], rows: &Range<u64>) -> impl Iterator<Item = &'a Passing> + use<'a> {
     let (start, end) = (rows.start, rows.end);
     let first = parts.partition_point(|part| part.rows.end <= start);

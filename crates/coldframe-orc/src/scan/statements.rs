@@ -1,10 +1,10 @@
-//! Compares decoded values with what the file states of them, in bulk.
+//! Compares decoded values with the statistics that the file states about them, a whole array at a time.
 //!
 //! ```text
 //! array of a row group  --> values, sum, bytes, .. (Facts)    against    numberOfValues, sum, .. (ColumnStatistics)
 //! ```
 //!
-//! A statement counts as far as its writer is trusted: [`Quirks`], and [`bounds`] for minima and maxima.
+//! [`Quirks`] decides which statistics of a writer are trusted; for minima and maxima, [`bounds`] does.
 //! Minima and maxima of text are compared only where a row group is read by its position: an index that states
 //! wrong positions in the bytes of text contradicts nothing else.
 
@@ -32,7 +32,7 @@ use crate::schema;
 /// Relative difference of two sums of the same floating point numbers, added in different orders.
 const ROUNDING: f64 = 1e-9;
 
-/// What was decoded of a column in a row group or stripe.
+/// Counts and sums of the decoded values of a column in a row group or stripe.
 #[derive(Clone, Copy, Debug, Default)]
 struct Facts {
     values: u64,
@@ -52,7 +52,7 @@ struct Facts {
     holds_malformed: bool,
 }
 
-/// What is stated of a column, as far as it is trusted.
+/// The trusted statistics of a column.
 #[derive(Default)]
 struct Stated {
     column: usize,
@@ -75,7 +75,7 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// For a row group, or for the whole stripe; `None` if nothing is stated that counts.
+    /// For a row group, or for the whole stripe; `None` if it has no trusted statistics.
     pub(crate) fn new(
         scan: &ScanShared,
         groups: &Groups,
@@ -104,8 +104,8 @@ impl Tally {
         add(array, malformed, &mut columns);
     }
 
-    /// Fails if the values contradict what is stated. Returns the columns with a sum that agrees; a number of
-    /// values says nothing of the values themselves.
+    /// Fails if the values contradict the statistics. Returns the columns whose sums agree; an equal number of
+    /// values proves nothing about the values.
     pub(crate) fn check(&self, scan: &ScanShared, layout: &StripeLayout, row: u64) -> Result<Agreed> {
         let mut agreed = Vec::new();
         for stated in &self.columns {
@@ -128,7 +128,7 @@ impl Tally {
         Ok(agreed)
     }
 
-    /// The column whose values contradict what is stated.
+    /// The column whose values contradict its statistics.
     pub(crate) fn contradicted(&self, scan: &ScanShared) -> Option<usize> {
         let column = |stated: &&Stated| scan.shape.tree.get(stated.column);
         let contradicts = |stated: &&Stated| column(stated).is_some_and(|c| stated.compare(scan, c).is_err());
@@ -144,13 +144,13 @@ pub(crate) fn is_of_statistics(e: &Error) -> bool {
 /// The structure of contradictions.
 const STATISTICS: &str = "statistics";
 
-/// The columns of which a sum agrees, and which.
+/// The columns whose sum agrees with the file's statistics, each with the kind of sum.
 pub(crate) type Agreed = Vec<(usize, Sum)>;
 
-/// A sum that is stated.
+/// The kind of a sum in the statistics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sum {
-    /// Of the values: a change of one is a change of the sum.
+    /// Of the values: if one value changes, the sum changes.
     Values,
     /// Of lengths, or of true values.
     Lengths,
@@ -232,7 +232,7 @@ impl Stated {
         }
     }
 
-    /// Whether a sum that this writer may state wrongly agrees with the values: then it is right, and they are.
+    /// Whether a sum agrees with the values, although this writer's sums may be wrong: then both are right.
     fn agrees_with_unreliable_sum(&self, column: &Column) -> bool {
         let Some(stats) = &self.statistics else { return false };
         let (sum, all) = self.facts.floats;
@@ -258,7 +258,7 @@ fn digits_of(sum: &[u8], column: &Column) -> Option<i128> {
     (parse_decimal(text, scale, true)? == down).then_some(down)
 }
 
-/// Adds what is stated of a column and its nested columns, in the order in which [`add`] visits them.
+/// Adds the statistics of a column and its nested columns, in the order in which [`add`] visits them.
 fn add_stated(
     scan: &ScanShared,
     id: usize,
@@ -352,7 +352,7 @@ fn float(bound: &ArrayRef) -> Option<f64> {
     }
 }
 
-/// Whether values lie outside the bounds that are stated of them.
+/// Whether values lie outside their stated bounds.
 pub(crate) fn are_outside(ends: &ColumnBounds, values: &ArrayRef) -> bool {
     let mut stated = Stated::default();
     stated.set_bounds(ends, true);

@@ -9,7 +9,7 @@
 //! DATA of x         0           7           0           9           a value for each row of the outer struct
 //! ```
 //!
-//! Readers that take a value for each struct that is not null return shifted values. The counts prove which
+//! A reader that expects values only for structs that are not null returns shifted values. The counts prove which
 //! reading is right: a field cannot have more values than its struct has, and the values must end with the
 //! streams. Fields that have nulls themselves are not read this way: their PRESENT has no superfluous bits, so
 //! such a column contradicts itself, and the reader says so.

@@ -50,7 +50,7 @@ struct Pass {
 }
 
 impl StripeBatches {
-    /// Surveys a column and settles its losses in the stripe.
+    /// Surveys a column and decides its losses in the stripe.
     pub(super) fn survey(&mut self, place: usize) -> Result<()> {
         if let Some(surveyed) = self.surveyed.get_mut(place) {
             *surveyed = true;
@@ -85,8 +85,7 @@ impl StripeBatches {
         Ok(!left.is_empty())
     }
 
-    /// Surveys columns whose row groups the index does not locate: what is saved of them is settled for the
-    /// whole stripe.
+    /// Surveys columns whose row groups the index does not locate: their losses are decided for the whole stripe.
     pub(super) fn survey_unlocated(&mut self) -> Result<()> {
         let Some(groups) = self.stored.job.groups.clone().filter(|groups| groups.runs.len() > 1) else {
             return Ok(());
@@ -150,8 +149,9 @@ impl StripeBatches {
         Span { rows, bytes, level: Level::Contradicted, why }
     }
 
-    /// The bytes of rows of a row group in the stream in which an error lies: without a run that begins in the row
-    /// group before it, whose values there are kept; with a codec, only from a chunk on that cannot be opened.
+    /// The bytes of a row group's rows in the stream that has an error. A run that begins in the row group before
+    /// is not included, since its values there are kept. With a codec, the bytes begin at the chunk that cannot be
+    /// decompressed.
     fn own_bytes(&self, place: usize, e: &Error, rows: &Range<u64>) -> Option<Range<u64>> {
         let (job, compression) = (&self.stored.job, self.stored.scan.shape.tail.compression);
         let at = e.offset()?;
@@ -192,7 +192,7 @@ impl StripeBatches {
             *in_full |= !misplaced.is_empty();
         }
         if !disproved {
-            // A lie of the index costs no row, but whoever reads by it gets wrong ones.
+            // A wrong index loses no row here, but a reader that uses it gets wrong rows.
             misplaced.extend(contradicted);
             if let Some((_, e)) = misplaced.into_iter().next() {
                 self.stored.scan.damage.push(self.wrong_index_of(place, e));
@@ -212,9 +212,9 @@ impl StripeBatches {
         self.spans(place, groups, &decoded, &[])
     }
 
-    /// The spans of row groups that were decoded: those that failed, and those that share a chunk with them. A
-    /// chunk falls whole: damage changes everything behind it in the chunk, and only a sum of the values shows
-    /// that a row group is not concerned.
+    /// The spans of row groups that were decoded: those that failed, and those that share a chunk with them. Damage
+    /// may change everything that follows it in its chunk; only a sum of the values shows that a row group in the
+    /// chunk is not affected.
     ///
     /// `rows` says how many rows of each row group decode, if not all do.
     fn spans(&self, place: usize, groups: &Groups, decoded: &[Result<Agreed>], rows: &[u64]) -> Vec<Span> {
@@ -250,8 +250,8 @@ impl StripeBatches {
         spans
     }
 
-    /// The spans of a run that failed, and of which this many rows decode. They are anchored in front of a chunk
-    /// that cannot be opened: the chunks before it are full, and end with their bytes.
+    /// The spans of a run that failed after `decoded` rows. Rows before a chunk that cannot be decompressed are
+    /// anchored: the chunks before it are full, and end with their bytes.
     fn failed(&self, place: usize, run: &Run, e: &Error, decoded: u64) -> Vec<Span> {
         let to = run.rows.start + decoded;
         let mut spans = vec![self.contradicted(place, again(e), to..run.rows.end)];
@@ -291,7 +291,7 @@ impl StripeBatches {
         }
     }
 
-    /// Whether a row group has values in a chunk of another one in which an error lies, and nothing proves them.
+    /// Whether a row group shares a chunk with a row group that has an error, and its values there are not proved.
     /// Without a codec, both may have values in a run.
     ///
     /// - a codec copies bytes of a chunk to later places in it, so damage may change values in both;
@@ -347,14 +347,14 @@ impl StripeBatches {
         })
     }
 
-    /// The record of an index that lies.
+    /// The record of a wrong index.
     fn wrong_index_of(&self, place: usize, e: Error) -> Damage {
         let job = &self.stored.job;
         let id = self.stored.column(place).map_or(0, |(of, _)| of.id);
         let index = job.layout.stream(id, StreamKind::RowIndex);
         let bytes = index.map_or_else(|| job.stripe.bytes.clone(), |index| index.bytes.clone());
         let reason = format!(
-            "expected an index that agrees with the values, which reach the end of the stripe, found another: {}",
+            "expected an index that agrees with the values of the whole stripe, found a wrong one: {}",
             e.reason()
         );
         let structure = format!("{}: row index", self.structure(&e));
@@ -376,7 +376,7 @@ impl StripeBatches {
                 stored.drop_rows(reader.as_mut(), &mut root, run.rows.clone(), |array, malformed| {
                     tally.iter_mut().for_each(|tally| tally.add(array, malformed));
                 })?;
-                // Values that moved say more than values that contradict statistics.
+                // First, since a wrong position says more about the damage than a contradiction of statistics.
                 stored.check_position(place, reader.as_ref(), run.rows.end, Chunks::Strict)?;
                 stored.check(tally.as_ref(), run.rows.start)
             })?;
@@ -387,8 +387,8 @@ impl StripeBatches {
             decoded.push(read);
         }
         if decoded.iter().all(Result::is_ok) {
-            // Each row group ends where the next begins, but the whole does not decode: the damage is hidden
-            // between two of them, and nothing tells where.
+            // Each row group ends where the next begins, but the stripe as a whole does not decode: the damage is
+            // between two row groups, and it is unknown which.
             let span = self.contradicted(place, again(e), 0..self.stored.job.stripe.rows);
             return Ok(vec![Span { level: Level::Before, ..span }]);
         }
@@ -417,7 +417,8 @@ impl StripeBatches {
         let Some(groups) = self.stored.job.groups.clone() else { return Ok(None) };
         let Ok(pass) = self.pass(place, &groups, also)? else { return Ok(None) };
         let Pass { misplaced, contradicted, excluded, disproved, .. } = pass;
-        // Statistics that the stripe's statistics do not disprove cost the row group: the scan reports it.
+        // If the stripe's statistics do not disprove those of the row group, the row group is lost, and the scan
+        // reports it.
         let contradicted = contradicted.into_iter().filter(|_| !disproved);
         let first = misplaced.into_iter().chain(contradicted).map(|(_, e)| e).chain(excluded).next();
         Ok(first.map(|e| self.wrong_index_of(place, e)))
@@ -467,7 +468,8 @@ impl StripeBatches {
                 pass.agreed.push(agreed);
             }
             stored.check_position(place, reader.as_ref(), stored.job.stripe.rows, Chunks::Strict)?;
-            // The statistics of the stripe decide between the values and those of a row group.
+            // If values contradict the statistics of a row group, the statistics of the stripe decide which is
+            // right.
             let of_stripe = stored.check(of_stripe.as_ref(), 0);
             let is_contradicted = of_stripe.is_err() && !pass.misplaced.is_empty();
             let of_stripe = of_stripe.unwrap_or_default();

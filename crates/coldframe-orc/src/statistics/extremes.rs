@@ -84,7 +84,7 @@ fn of_column(
     let values = stats.number_of_values?;
     let fits = match stats.has_null {
         Some(has_null) => values <= rows && has_null == (values < rows),
-        // Not every writer states it: zero values may then mean that the column was not counted.
+        // Not every writer states `has_null`. Without it, a count of 0 may mean that nothing was counted.
         None => (1..=rows).contains(&values),
     };
     if !fits {

@@ -84,7 +84,7 @@ fn obey(codec: &str) {
         .unsummed()
         .damages(600)
         .unit(move |damaged| match damaged.moves() {
-            // The tail states where everything is, and it has itself moved.
+            // The tail has the positions of all stripes, and it has moved, too.
             true => units.allowed_loss(damaged, AllowedLoss::file(), Moved::Lost).and(AllowedLoss::file()),
             false => units.allowed_loss(damaged, AllowedLoss::file(), Moved::Lost),
         })

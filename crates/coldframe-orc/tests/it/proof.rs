@@ -1,5 +1,5 @@
-//! What is handed out is proved: positions and statistics of the index are compared with the values, and an index
-//! that lies is not believed.
+//! All returned rows are proved: positions and statistics of the index are compared with the values, and a wrong
+//! index is not used.
 
 use crate::support;
 
@@ -248,7 +248,7 @@ fn a_wrong_index_misleads_no_filter() {
     assert!(lies > 8, "{lies}");
 }
 
-/// A filter with rows in many row groups passes over the rows between them: it believes no position of the index.
+/// A filter with rows in many row groups decodes and drops the rows between them: it uses no position of the index.
 #[test]
 fn a_filter_of_many_row_groups_believes_no_index() {
     for codec in ["none", "zlib"] {

@@ -248,7 +248,7 @@ fn count_behind(lengths: &[u8], mut last: u64) -> Result<(u64, u64)> {
     Ok((cells, bytes))
 }
 
-/// How many of the first cells lie within `len` bytes, as far as the lengths can be read.
+/// How many of the first cells lie within `len` bytes; cells whose lengths cannot be read do not count.
 pub(crate) fn count_whole_cells(lengths: &[u8], len: u64) -> u64 {
     let mut c = Cursor::new(lengths, 0);
     let (mut cells, mut left, mut last) = (0u64, len, None);

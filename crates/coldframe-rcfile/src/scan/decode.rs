@@ -5,12 +5,14 @@
 //! is reused for the next column.
 //!
 //! A key states the number of rows and the length of each cell of each column. A column must have as many lengths as
-//! there are rows, and their sum must be the size of its bytes. Otherwise nothing says which length is wrong, and the
-//! column loses all cells of the group: their rows are dropped, or read as null. How many rows there are takes two
-//! statements that agree: the key's number and a column, or all of several columns. Otherwise the group is lost.
+//! there are rows, and their sum must be the size of its bytes. Otherwise it is unknown which length is wrong, and
+//! the column loses all cells of the group: their rows are dropped, or read as null. The number of rows is known
+//! only if two statements agree: the key's number and a column's, or those of all of several columns. Otherwise the
+//! group is lost.
 //!
-//! A changed byte of a column that a codec without checksums compressed changes many cells, of which only some contradict
-//! their type: the column then loses all its cells of the group. That is settled before the first row is handed out.
+//! With a codec without checksums, one changed byte changes many cells of a column, and only some of them
+//! contradict their type. If any does, the column loses all its cells of the group. This is decided before the
+//! first row is returned.
 
 mod batches;
 mod doubtful;
@@ -37,7 +39,8 @@ use crate::layout::row_group::RowGroup;
 /// before they are counted.
 const MAX_ROWS: usize = 1 << 20;
 
-/// Arrow bytes of a row group that is decoded before its first row is handed out. A longer one is decoded twice.
+/// A row group with at most this many Arrow bytes is decoded completely before its first row is returned. A larger
+/// one is decoded twice.
 const MAX_WHOLE_BYTES: u64 = 64 << 20;
 
 /// Arrow bytes that the empty cells of a batch may take. They take no bytes in the file, so its size is no bound.

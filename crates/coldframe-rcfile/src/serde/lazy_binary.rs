@@ -129,6 +129,7 @@ fn values(hive_type: &HiveType, options: &SerdeOptions) -> Result<Box<dyn Values
         HiveType::Varchar(n) => Box::new(text::Text::new(text::CharLimit::AtMost(*n), &options.changes)),
         HiveType::Char(n) => Box::new(text::Text::new(text::CharLimit::Padded(*n), &options.changes)),
         HiveType::Binary => Box::new(text::Binary),
+        HiveType::StringBytes => Box::new(text::StringBytes),
         HiveType::Array(element) => Box::new(nested::List::new(element, options)?),
         HiveType::Map(key, value) => Box::new(nested::Map::new(key, value, options)?),
         HiveType::Struct(fields) => Box::new(nested::Struct::new(fields, options)?),

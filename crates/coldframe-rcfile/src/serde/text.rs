@@ -172,6 +172,7 @@ impl TextDecoder {
             HiveType::Varchar(n) => self.string(source, CharLimit::AtMost(*n))?,
             HiveType::Char(n) => self.string(source, CharLimit::Padded(*n))?,
             HiveType::Binary => strings::binary(source, null_format, self.version)?,
+            HiveType::StringBytes => strings::bytes(source, &self.options)?,
             HiveType::Array(element) => self.list(element, source, level)?,
             HiveType::Map(key, value) => self.map(key, value, source, level)?,
             HiveType::Struct(fields) => self.structure(fields, source, level)?,

@@ -48,7 +48,7 @@ impl GroupWalk {
         at == self.file_len() || self.is_marker(at) || self.is_group(at) || self.is_damaged_marker(at)
     }
 
-    /// Whether the escape of a marker is at `at`, and a group after a damaged hash.
+    /// Whether a marker with a damaged hash is at `at`: its escape is there, and a group follows the hash.
     fn is_damaged_marker(&mut self, at: u64) -> bool {
         let escape = self.window.read(at..at.saturating_add(4));
         escape.is_ok_and(|bytes| bytes.as_ref() == SYNC_ESCAPE.to_be_bytes())

@@ -10,7 +10,7 @@
 
 use std::collections::BTreeSet;
 
-use coldframe_core::io::Folder;
+use coldframe_core::io::{Entry, Folder, files_below};
 use coldframe_core::{Error, ErrorContext, Limits, ReadAt, Result};
 use coldframe_encoding::Cursor;
 
@@ -70,7 +70,6 @@ pub(crate) fn unlisted(
     named: &[&str],
     limits: &Limits,
 ) -> Result<Vec<(String, FileMetaData)>> {
-    let last = |path: &str| path.rsplit(['/', '\\']).next().unwrap_or(path).to_owned();
     let named: BTreeSet<String> = named.iter().map(|path| last(path)).collect();
     let mut files = Vec::new();
     for entry in folder.list("")? {
@@ -86,6 +85,30 @@ pub(crate) fn unlisted(
         }
     }
     Ok(files)
+}
+
+/// The files of a summary's folder that hold none of its rows and that neither its job nor Hadoop wrote.
+pub(crate) fn unclaimed(folder: &dyn Folder, limits: &Limits) -> Result<Vec<Entry>> {
+    let files = read(folder.open(NAME)?.as_ref(), limits).within(|| "summary")?;
+    let mut own: BTreeSet<String> = BTreeSet::new();
+    for (path, metadata) in &files {
+        let chunks = metadata.row_groups.iter().flat_map(|group| &group.columns);
+        let paths = chunks.filter_map(|chunk| chunk.file_path.as_deref()).filter(|path| !path.is_empty());
+        own.extend(paths.chain([path.as_str()]).map(last));
+    }
+    let named: Vec<&str> = own.iter().map(String::as_str).collect();
+    let unlisted = unlisted(folder, &named, limits)?;
+    own.extend(unlisted.into_iter().map(|(name, _)| name));
+    files_below(folder, &|path| {
+        let summed = path.strip_prefix('.').and_then(|path| path.strip_suffix(".crc")).unwrap_or(path);
+        // Hadoop 1 left the history of a job in the folder of its output.
+        summed == NAME || summed == "_SUCCESS" || own.contains(summed) || path.starts_with("_logs/")
+    })
+}
+
+/// The last component of a path.
+fn last(path: &str) -> String {
+    path.rsplit(['/', '\\']).next().unwrap_or(path).to_owned()
 }
 
 #[cfg(test)]

@@ -11,9 +11,11 @@ use arrow_array::{
 use arrow_buffer::{NullBuffer, OffsetBuffer};
 use arrow_schema::{DataType, Field, Fields, Schema};
 use arrow_select::concat::concat_batches;
-use coldframe_core::{DamageLog, OnError, OpenOptions, Scan, ScanReader, Source, TableFile, Value};
-use coldframe_redfile::RedFile;
+use coldframe_core::{
+    DamageLog, Format as _, OnError, OpenOptions, Scan, ScanReader, Source, TableFile, Value,
+};
 use coldframe_redfile::write::{Codec, Dialect, Encoding, WriteOptions, Writer};
+use coldframe_redfile::{RedFile, RedfileFormat};
 use coldframe_testing::folder::MemoryFolder;
 use coldframe_testing::rows;
 use proptest::prelude::*;
@@ -404,8 +406,7 @@ fn unwritable_input_is_refused_by_name() {
         assert!(matches!(e.kind(), ErrorKind::Schema(_)) && e.to_string().contains(expected), "{e}");
     }
 
-    // There is a null in a column that is not nullable in the writer's schema, which the writer uses instead
-    // of the schema of the batch.
+    // The writer checks nulls by its own schema, not by the batch's: here only the writer's column is not nullable.
     let schema = Schema::new(vec![Field::new("n", DataType::Int32, false)]);
     let mut writer = Writer::new(Vec::new(), &schema, WriteOptions::default()).unwrap();
     let null: ArrayRef = Arc::new(Int32Array::from(vec![Some(1), Some(2), None]));
@@ -465,6 +466,15 @@ fn files_beside_a_summary_are_read() {
         .with("notes.txt", b"RED".to_vec());
     let options = OpenOptions::default();
     assert_eq!(read(&RedFile::open(&folder.source(), &options).unwrap()), whole);
+    // What holds none of the rows, and was not written by Hadoop either.
+    let folder = folder
+        .with("_SUCCESS", Vec::new())
+        .with(".part-0.redelm.crc", b"crc".to_vec())
+        .with("_logs/history/job.xml", b"<job/>".to_vec())
+        .with("other/part-0.redelm", added.clone());
+    let unclaimed = RedfileFormat.unclaimed(&folder.source(), &options).unwrap();
+    let names: Vec<&str> = unclaimed.iter().map(|entry| entry.path.as_str()).collect();
+    assert_eq!(names, ["_part-2.redelm", "notes.txt", "other/part-0.redelm"]);
     // A file that is cut off is not passed over.
     let cut = folder.with("part-1.redelm", added[..added.len() - 1].to_vec());
     let e = RedFile::open(&cut.source(), &options).unwrap_err();

@@ -315,8 +315,8 @@ impl Origins<'_> {
         made.map_err(|e| e.within(format!("column `{}`", table.name())))
     }
 
-    /// How to convert the columns that the file supplies, and the paths of what is read of them: whole
-    /// columns or fields of structs.
+    /// The conversions of the columns that the file supplies, and the paths to read: whole columns, or fields of
+    /// structs.
     fn adaptation(&self, decoded: &Schema) -> Result<(Vec<Column>, Vec<String>)> {
         let (mut names, mut paths): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
         let numbers = self.fragment.numbers.as_ref();

@@ -59,7 +59,7 @@ pub struct TableOptions {
     pub first_row: u64,
 }
 
-/// What was given, as a definition, and what a definition cannot hold.
+/// The sources of a table as its definition, and the facts that a definition cannot hold.
 pub(super) struct Resolved {
     pub(super) def: TableDef,
     /// The given columns, which may have the partition keys among the others.
@@ -70,19 +70,19 @@ pub(super) struct Resolved {
     pub(super) objects: HashMap<usize, Object>,
     /// The listed files that do not belong to the table.
     pub(super) left_out: Vec<LeftOut>,
-    /// What was given, for people.
+    /// The request as text, for messages.
     pub(super) shown: String,
 }
 
 /// The files of a table before its definition is made, and those that are left out.
 struct Listed {
     entries: Vec<FileEntry>,
-    /// What is known of some of them, by their numbers.
+    /// Facts about some of the files, by their numbers.
     objects: HashMap<usize, Object>,
     left_out: Vec<LeftOut>,
 }
 
-/// What a given file has besides its entry.
+/// Facts about a given file besides its entry.
 #[derive(Clone, Default)]
 pub(super) struct Object {
     pub(super) file: Option<File>,
@@ -90,7 +90,7 @@ pub(super) struct Object {
     defaults: Vec<(String, ArrayRef)>,
 }
 
-/// Lists what was given, and says what table it is.
+/// Lists the files of the sources, and makes the table's definition.
 pub(super) fn resolve(given: Vec<Given>, opening: Opening, options: TableOptions) -> Result<Resolved> {
     let shown = shown(&given);
     let Listed { entries, objects, left_out } = listed(given, &opening, &options, &shown)?;
@@ -128,7 +128,7 @@ pub(super) fn resolve(given: Vec<Given>, opening: Opening, options: TableOptions
     Ok(Resolved { def, schema: options.schema, entries, objects, left_out, shown })
 }
 
-/// Lists what was given, without the files that do not belong to the table.
+/// Lists the files of the sources, without those that do not belong to the table.
 fn listed(given: Vec<Given>, opening: &Opening, options: &TableOptions, shown: &str) -> Result<Listed> {
     let whole = folders_are_tables(opening)?;
     let (mut entries, mut objects) = (Vec::new(), HashMap::new());

@@ -36,7 +36,7 @@ pub(super) struct Member {
     pub(super) source: Option<Source>,
     /// The index of its group.
     group: usize,
-    /// What the definition says of it, but for what `entry` has.
+    /// The rest of its definition: the parts that are not in `entry`.
     def: FileDef,
 }
 
@@ -490,7 +490,7 @@ impl fmt::Debug for Dataset {
     }
 }
 
-/// An error if another column has the name of one that says where a row comes from.
+/// Fails if a column of the files has the name of a column that says where a row comes from.
 fn check_origin(schema: &Schema, origin: &Origin) -> Result<()> {
     let names = |name: &str| schema.fields().iter().filter(|field| field.name() == name).count();
     match origin.fields().iter().find(|field| names(field.name()) > 1) {

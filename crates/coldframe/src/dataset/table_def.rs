@@ -36,7 +36,7 @@ pub struct TableDef {
     pub name: String,
     /// The columns that are stored in the files.
     pub columns: Columns,
-    /// Whether a column of a file that the table lacks is an error.
+    /// Whether it is an error if a file has a column that the table lacks.
     pub complete: bool,
     /// The partition keys, which follow the columns. Each [`FileGroup::constants`] has their values.
     pub keys: Vec<ColumnDef>,

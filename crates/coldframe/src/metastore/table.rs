@@ -1,4 +1,4 @@
-//! From what a metastore says to a [`TableDef`].
+//! Makes a [`TableDef`] from a table's definition in a metastore.
 //!
 //! ```text
 //! table             id, price, channel
@@ -191,7 +191,7 @@ impl Pending {
 fn rules_of(options: &OpenOptions, needs_schema: bool) -> Result<Rules> {
     let version = options.extra.get("hive_version").cloned().map(HiveVersion::from_value).transpose()?;
     let reader = if needs_schema { Reader::Rows } else { Reader::Orc };
-    // What a number below the year 1583 means as a timestamp: Hive's files are hybrid unless they say otherwise.
+    // The calendar of timestamps before 1583: Hive's files are hybrid unless they state otherwise.
     Ok(Rules { version: version.unwrap_or_default(), reader, hybrid: true })
 }
 
@@ -253,7 +253,8 @@ fn located(
     (files, values)
 }
 
-/// The values in the names of the folders between a location and a file; `None` if they are others than those of the keys.
+/// The values in the names of the folders between a location and a file; `None` if the folders are not those of the
+/// partition keys.
 fn values_above(definition: &Definition, partition: &Partition, entry: &FileEntry) -> Option<Vec<String>> {
     let below = entry.path.get(partition.location.len()..)?.trim_start_matches('/');
     let mut folders: Vec<&str> = below.split('/').collect();

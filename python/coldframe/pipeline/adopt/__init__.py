@@ -1,7 +1,9 @@
 """Adoption: Iceberg tables over files that stay where they are.
 
     sources      the tables, their partitions and files, and how each file is decoded
-    examining    each file is decoded once, whole: the verdict, counts and bounds
+    ledger       what earlier runs know of the files of a table
+    changes      which files are new, changed, or gone since
+    examining    each new file is decoded once, whole: the verdict, counts and bounds
     rules        the table of rules: which files may stay
     mapping      ids of columns for files without ids
     tables       the Iceberg table: proved by PyIceberg, committed at once
@@ -17,25 +19,52 @@ import json
 import logging
 import os
 import time
+import uuid
+from collections.abc import Iterator
 
 from coldframe.errors import ColdframeError, SchemaError, unsupported
+from coldframe.pipeline.adopt import ledger as ledgers
+from coldframe.pipeline.adopt.changes import by_others, changes_of, check_whole, settle_gone
 from coldframe.pipeline.adopt.examining import columns_of_table, examine
+from coldframe.pipeline.adopt.ledger import Ledger, read_ledger, shape_of
 from coldframe.pipeline.adopt.records import Adoption, FoundTable, TableOutcome
-from coldframe.pipeline.adopt.sources import Tables, find_source
-from coldframe.pipeline.adopt.tables import NewTable
+from coldframe.pipeline.adopt.sources import FoundSource, Tables, find_source, is_meant
+from coldframe.pipeline.adopt.tables import NewTable, about, check_unchanged, present_in
 from coldframe.pipeline.file_access import canonical_root, root_of
 from coldframe.pipeline.options import Options
-from coldframe.pipeline.sink.destination import HOME, Destination
-from coldframe.pipeline.sink.iceberg_catalog import open_catalog
+from coldframe.pipeline.report.verdict import Reason
+from coldframe.pipeline.sink.destination import HOME, Destination, open_destination
+from coldframe.pipeline.sink.iceberg_catalog import OpenCatalog, catalog_of, check_catalog, loaded
+from coldframe.pipeline.sink.live import InCatalog
 from coldframe.pipeline.sink.targets import find_target
-from coldframe.sources import is_remote
+from coldframe.pipeline.state.journal import STATE
+from coldframe.pipeline.work.catalog_names import name_in_catalog
 
 __all__ = ["REPORT", "Adoption", "adopt"]
 
 _log = logging.getLogger(__name__)
 REPORT = f"{HOME}/adoption.json"
-_HONOURED = frozenset({"to", "adopt", "tables", "locations", "compression", "untyped"})
-"""The options that an adoption follows; it refuses all others, rather than pass over them."""
+_HONOURED = frozenset(
+    {
+        "to",
+        "adopt",
+        "tables",
+        "locations",
+        "compression",
+        "untyped",
+        "on_vanished",
+        "most_vanished",
+        "dropped",
+        "on_foreign_changes",
+        "catalog",
+        "namespace",
+        "rename",
+        "suffix",
+        "source_storage_options",
+        "target_storage_options",
+    }
+)
+"""The options that an adoption supports; it refuses all others."""
 
 
 def adopt(
@@ -46,50 +75,53 @@ def adopt(
     tables: Tables = None,
     plan: bool = False,
 ) -> Adoption:
-    """Makes Iceberg tables over the files of a source. `plan`: only decodes the files, and writes nothing."""
+    """Makes Iceberg tables over the files of a source, or brings those of an earlier run up to date. `plan`:
+    only decodes new files, and writes nothing.
+    """
     started = time.time()
     _check_options(options)
     find_target("iceberg")  # raises without PyIceberg
     source, goal = os.fsdecode(src), root_of(dst)
-    if is_remote(goal):
-        raise unsupported(f"adopting into {goal}: so far, only into a directory of a local or mounted disk")
-    destination = Destination(goal)
-    if not destination.is_empty():
-        raise unsupported(
-            f"a second adoption into {destination.root}, which would add what is new: so far, only into an "
-            "empty directory"
-        )
+    destination = open_destination(goal, options.target_storage_options)
+    _check_target(destination)
+    if options.catalog is not None:
+        check_catalog(options.catalog, destination)
     listing = find_source(source, options, tables)
-    adoption = Adoption(source, destination.root, "iceberg", "raise", [], is_plan=plan)
+    adoption = Adoption(
+        source, destination.root, "iceberg", "raise", [], is_plan=plan, on_vanished=options.on_vanished
+    )
     adoption.left_out_tables = [
         (finding.table, finding.text) for finding in listing.left_out if finding.is_wrong
     ]
     for table in listing.tables:
         _check_apart(table, destination.root)
-    for table in listing.tables:
-        outcome = _outcome(table, destination, options, plan=plan)
-        outcome.notes += listing.notes.get(table.name, [])
-        adoption.adopted.append(outcome)
-    adoption.started, adoption.seconds = started, round(time.time() - started, 3)
-    if not plan:
-        text = json.dumps(adoption.to_json(), indent=1, default=str)
-        destination.write(REPORT, text.encode())
+    lock = None if plan else destination.lock(f"{HOME}/lock")
+    if lock is None and not plan:
+        raise ColdframeError(f"{destination.root}: another migration is at work here")
+    try:
+        for table in listing.tables:
+            outcome = _outcome(table, destination, options, plan=plan)
+            outcome.notes += listing.notes.get(table.name, [])
+            adoption.adopted.append(outcome)
+        adoption.adopted += _vanished_tables(listing, destination, options, plan=plan)
+        adoption.started, adoption.seconds = started, round(time.time() - started, 3)
+        if not plan:
+            text = json.dumps(adoption.to_json(), indent=1, default=str)
+            destination.write(REPORT, text.encode())
+    finally:
+        if lock is not None:
+            lock.close()
     return adoption
 
 
 def _outcome(table: FoundTable, destination: Destination, options: Options, *, plan: bool) -> TableOutcome:
-    """Adopts one table. What is wrong with it is no reason to stop before the others."""
-    outcome = TableOutcome(table.name)
+    """Adopts one table. If that fails, the other tables are still adopted."""
+    outcome = TableOutcome(table.name, is_plan=plan)
     try:
-        columns = columns_of_table(table)
-        files = examine(table, columns)
-        outcome.verdicts = [item.verdict for item in files]
-        outcome.notes = sorted({item.assumed for item in files if item.assumed is not None})
-        if not plan:
-            os.makedirs(destination.path(HOME), exist_ok=True)
-            made = NewTable(table, columns, files, destination, options.compression)
-            outcome.metadata = made.make(open_catalog(destination.root))
-            outcome.verified = True
+        *namespace, plain = table.identifier
+        place = name_in_catalog(table.name, ".".join(namespace), plain, options)
+        with catalog_of(destination, place) as handle:
+            _bring(table, destination, options, handle, place, outcome)
     except (ColdframeError, OSError) as error:
         outcome.refused = str(error)
     except Exception as error:
@@ -97,6 +129,104 @@ def _outcome(table: FoundTable, destination: Destination, options: Options, *, p
         _log.debug("adopting %s", table.name, exc_info=True)
         outcome.refused = f"{type(error).__name__}: {error}"
     return outcome
+
+
+def _bring(
+    table: FoundTable,
+    destination: Destination,
+    options: Options,
+    handle: OpenCatalog,
+    place: InCatalog | None,
+    outcome: TableOutcome,
+) -> None:
+    """Makes a table, or brings it up to date."""
+    plan = outcome.is_plan
+    identifier = table.identifier if place is None else (*place.namespace.split("."), place.table)
+    current = loaded(handle.open(), identifier) if handle.exists else None
+    run = None if current is None else current.properties.get(ledgers.PROPERTY)
+    known = read_ledger(destination, table.place, run)
+    if current is not None and known is None:
+        raise SchemaError(
+            f"{'.'.join(identifier)} is in the catalog already, and is not of this adoption: it is left as "
+            "it is. Choose another name (rename, suffix) or namespace"
+        )
+    if not plan:
+        ledgers.settle(destination, table.place, run)
+    columns = columns_of_table(table)
+    shape = shape_of(table)
+    if known is not None:
+        if known.shape != shape:
+            raise SchemaError(
+                "its columns in the source are other than when it was adopted. Adopt it into a new directory"
+            )
+        check_unchanged(current, table, columns)
+    changes = changes_of(table, () if known is None else known.verdicts)
+    present = {} if current is None else present_in(current)
+    may_change = settle_gone(changes, options, outcome)
+    if known is not None:
+        seen = {path: file for path, (_, file) in present.items()}
+        reasons, is_allowed = by_others(known.verdicts, seen, options.on_foreign_changes)
+        outcome.more += reasons
+        may_change = may_change and is_allowed
+        outcome.verdicts = list(known.verdicts)
+        outcome.metadata = about(known, current)
+        outcome.is_proved = True
+        if not may_change or not (changes.new or changes.out):
+            return
+        check_whole(changes.out, seen)
+    taken = [verdict.path for verdict in changes.kept if not verdict.reason]
+    files = examine(table, columns, changes.new, taken)
+    outcome.new = len(files)
+    outcome.verdicts = [*changes.kept, *(item.verdict for item in files)]
+    outcome.notes = sorted({item.assumed for item in files if item.assumed is not None})
+    if plan:
+        return
+    os.makedirs(destination.path(HOME), exist_ok=True)
+    new = Ledger(
+        uuid.uuid4().hex,
+        table.name,
+        table.place,
+        identifier,
+        None if place is None else place.catalog,
+        shape,
+        (),
+    )
+    made = NewTable(table, columns, destination, options.compression, new, changes, files, current, present)
+    outcome.metadata, new = made.make(handle)
+    outcome.is_proved = True
+    ledgers.settle(destination, table.place, new.run)
+
+
+def _vanished_tables(
+    listing: FoundSource, destination: Destination, options: Options, *, plan: bool
+) -> Iterator[TableOutcome]:
+    """Tables of earlier runs that the source no longer has."""
+    there = {table.place for table in listing.tables}
+    left_out = {finding.table for finding in listing.left_out}
+    for place, run in sorted(ledgers.places(destination)):
+        known = None if place in there else read_ledger(destination, place, run)
+        if known is None or known.name in left_out:
+            continue
+        if not is_meant(known.name, options.tables, set()):
+            continue
+        with catalog_of(destination, known.in_catalog) as handle:
+            current = loaded(handle.open(), known.identifier) if handle.exists else None
+        if current is None or current.properties.get(ledgers.PROPERTY) != run:
+            continue
+        outcome = TableOutcome(known.name, list(known.verdicts), is_plan=plan, on_vanished="fail")
+        outcome.vanished = [verdict.path for verdict in known.verdicts]
+        outcome.more.append(
+            Reason("vanished", 1, "the source no longer has the table: drop it in its catalog")
+        )
+        yield outcome
+
+
+def _check_target(destination: Destination) -> None:
+    root = destination.root
+    if destination.has(STATE):
+        raise unsupported(f"adopting into {root}: it is the target of a migration that copies files")
+    if not destination.is_empty() and not destination.has(HOME):
+        raise unsupported(f"adopting into {root}: it is neither empty nor the target of an earlier adoption")
 
 
 def _check_options(options: Options) -> None:

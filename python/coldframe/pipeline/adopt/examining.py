@@ -1,9 +1,8 @@
-"""Decodes each file of a table once, whole, and gives the verdict on it."""
+"""Decodes each file of a table once, completely, and decides whether it can stay."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -12,21 +11,32 @@ import pyarrow as pa
 
 from coldframe.arguments import default_threads
 from coldframe.errors import SchemaError, unsupported
-from coldframe.pipeline.adopt.layouts import layout_of, parts_of
+from coldframe.pipeline.adopt.changes import identity_now
+from coldframe.pipeline.adopt.layouts import PARQUET, layout_of, parts_of
 from coldframe.pipeline.adopt.measures import Measured
 from coldframe.pipeline.adopt.records import FileLayout, FoundFile, FoundTable, Verdict
-from coldframe.pipeline.adopt.rules import FOREIGN, SHARED, WHOLE, Facts, assumed, reason_of, why_never
+from coldframe.pipeline.adopt.rules import (
+    FOREIGN,
+    SHARED,
+    WHOLE,
+    ZEROS,
+    Facts,
+    assumed,
+    hides_zeros,
+    reason_of,
+    why_never,
+)
 from coldframe.pipeline.scheduling import in_threads
 from coldframe.pipeline.source.identity import content_digest
 from coldframe.spark.types import plain_schema
 
 _RESERVED = frozenset({"_file", "_pos", "_deleted", "_spec_id", "_partition"})
-"""Names of columns that Spark with Iceberg keeps for itself."""
+"""Names of columns that Spark with Iceberg reserves."""
 
 
 @dataclass(frozen=True)
 class Examined:
-    """A file, and what its values are."""
+    """A file, and the facts about its values."""
 
     file: FoundFile
     verdict: Verdict
@@ -41,7 +51,7 @@ class Columns:
     """The columns of the new table."""
 
     schema: Any
-    """In Iceberg, with ids."""
+    """Iceberg's schema, with ids."""
     shown: pa.Schema
     """As readers give them, in the fewest types of Arrow."""
 
@@ -57,7 +67,7 @@ def columns_of_table(table: FoundTable) -> Columns:
     if twice := sorted({name for name in lower if lower.count(name) > 1}):
         raise SchemaError(f"two of its columns are called {twice[0]}")
     if reserved := sorted(_RESERVED.intersection(names)):
-        raise unsupported(f"adopting a table with a column {reserved[0]}: Spark keeps this name for itself")
+        raise unsupported(f"adopting a table with a column {reserved[0]}: Spark reserves this name")
     for column in table.columns:
         if _has_union(column.type):
             raise unsupported(f"adopting column {column.name}, a union: Iceberg has no such type")
@@ -73,16 +83,31 @@ def _has_union(kind: pa.DataType) -> bool:
     return pa.types.is_union(kind) or any(_has_union(part.type) for part in parts_of(kind))
 
 
-def examine(table: FoundTable, columns: Columns) -> list[Examined]:
-    """The verdicts on all files; raises if not even a conversion of one would be right."""
-    calls = (partial(_examine, table, columns, file) for file in table.files)
+def examine(
+    table: FoundTable, columns: Columns, files: Sequence[FoundFile], taken: Collection[str] = ()
+) -> list[Examined]:
+    """The verdicts on files; raises if not even a conversion of one would be right. `taken`: paths of files
+    that stay since an earlier run.
+    """
+    calls = (partial(_examine, table, columns, file) for file in files)
     examined = list(in_threads(calls, default_threads()))
-    return list(_once(examined))
+    _look_at_zeros(examined)
+    return _once(examined, set(taken))
 
 
-def _once(examined: Sequence[Examined]) -> Sequence[Examined]:
+def _look_at_zeros(examined: Sequence[Examined]) -> None:
+    signs = (pair for item in examined for pair in item.values.zeros.items())
+    columns = {name for name, of in signs if True in of}
+    for item in examined:
+        if item.verdict.reason or item.layout is None:
+            continue
+        is_parquet = item.file.format == PARQUET
+        if any(hides_zeros(item.layout, item.values, name, is_parquet=is_parquet) for name in columns):
+            item.verdict.reason = ZEROS
+
+
+def _once(examined: list[Examined], seen: set[str]) -> list[Examined]:
     """A file in two partitions stays in the first."""
-    seen: set[str] = set()
     for item in examined:
         if item.file.path in seen and not item.verdict.reason:
             item.verdict.reason = SHARED
@@ -93,26 +118,31 @@ def _once(examined: Sequence[Examined]) -> Sequence[Examined]:
 def _examine(table: FoundTable, columns: Columns, file: FoundFile) -> Examined:
     from pyiceberg.manifest import FileFormat
 
-    identity = "" if file.is_whole else identity_of(file.path)
+    identity = identity_now(file)
     types = {column.name: table.types.get(column.name, "") for column in table.columns}
     values = Measured(columns.shown, {name: kind for name, kind in types.items() if kind})
     for batch in file.rows():
         values.add(batch)
-    verdict = Verdict(file.path, file.bytes, values.rows, identity=identity)
+    verdict = Verdict(
+        file.path,
+        file.bytes,
+        values.rows,
+        folder=file.folder,
+        identity=identity,
+        digest=_digest(file, identity),
+    )
     if file.is_whole or file.format.upper() not in FileFormat.__members__:
         verdict.reason = WHOLE if file.is_whole else FOREIGN
         return Examined(file, verdict, values, None, None)
-    layout = layout_of(file.path, file.format)
+    layout = layout_of(file.path, file.format, file.storage_options)
     facts = Facts(replace(table, columns=plain_schema(table.columns)), file, layout, values)
     if never := why_never(facts):
         raise unsupported(f"adopting {never}")
     verdict.reason = reason_of(facts)
-    if not verdict.reason:
-        verdict.digest = content_digest(file.path)
     return Examined(file, verdict, values, layout, None if verdict.reason else assumed(facts))
 
 
-def identity_of(path: str) -> str:
-    """Size and time of the last change."""
-    about = os.stat(path)
-    return f"{about.st_size}:{about.st_mtime_ns}"
+def _digest(file: FoundFile, identity: str) -> str:
+    if file.is_whole:
+        return f"tree:{identity}"
+    return content_digest(file.path, file.storage_options)

@@ -1,4 +1,4 @@
-"""What a file says of itself, as far as it decides whether the file may stay."""
+"""The metadata of a file that decides whether the file may stay."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import coldframe
 from coldframe.errors import SchemaError
 from coldframe.pipeline.adopt.records import FileField, FileLayout
+from coldframe.pipeline.file_access import StorageOptions, reading
 
 PARQUET = "parquet"
 _PLACEHOLDER = re.compile(r"_col\d+\Z")
@@ -19,9 +20,9 @@ _INT96 = "INT96"
 _ID = b"PARQUET:field_id"
 
 
-def layout_of(path: str, format: str) -> FileLayout:
+def layout_of(path: str, format: str, storage_options: StorageOptions = None) -> FileLayout:
     """The layout of a file in one of Iceberg's formats."""
-    return _of_parquet(path) if format == PARQUET else _of_ours(path)
+    return (_of_parquet if format == PARQUET else _of_ours)(path, storage_options)
 
 
 def every_field(fields: Sequence[FileField]) -> Iterator[FileField]:
@@ -31,8 +32,8 @@ def every_field(fields: Sequence[FileField]) -> Iterator[FileField]:
         yield from every_field(field.parts)
 
 
-def _of_ours(path: str) -> FileLayout:
-    file = coldframe.open(path)
+def _of_ours(path: str, storage_options: StorageOptions) -> FileLayout:
+    file = coldframe.open(path, storage_options=storage_options)
     about = file.metadata
     # The types are listed in the order of the schema, each before its parts.
     kinds = iter([str(kind["kind"]) for kind in about["types"]][1:])
@@ -62,8 +63,8 @@ def parts_of(kind: pa.DataType) -> list[pa.Field]:
     return []
 
 
-def _of_parquet(path: str) -> FileLayout:
-    footer = pq.read_metadata(path)
+def _of_parquet(path: str, storage_options: StorageOptions) -> FileLayout:
+    footer = pq.read_metadata(reading(path, storage_options))
     schema = footer.schema.to_arrow_schema()
     leaves = iter([footer.schema.column(at) for at in range(len(footer.schema.names))])
     short: list[str] = []
@@ -83,7 +84,16 @@ def _of_parquet(path: str) -> FileLayout:
         has_ids=any(_has_id(field) for field in schema),
         has_short_lists=bool(short),
         knows_calendar=_is_proleptic(footer),
+        zone=zone_of(footer),
     )
+
+
+def zone_of(footer: pq.FileMetaData) -> str:
+    """The zone in which Hive 4 shows the timestamps of type INT96 of a file; empty: UTC, or not known."""
+    zone = str((footer.metadata or {}).get(b"writer.time.zone", b"").decode(errors="replace"))
+    leaves = (footer.schema.column(at) for at in range(len(footer.schema.names)))
+    has_any = any(leaf.physical_type == _INT96 for leaf in leaves)
+    return zone if has_any and zone not in ("UTC", "Etc/UTC", "Z", "GMT") else ""
 
 
 def _parquet_field(field: pa.Field, depth: int, leaves: Iterator[Any], short: list[str]) -> FileField:
@@ -102,7 +112,7 @@ def _parquet_field(field: pa.Field, depth: int, leaves: Iterator[Any], short: li
 
 
 def _dots(path: str, name: str) -> int:
-    """Dots in the last name are no depth."""
+    """Dots in the last name do not count."""
     return name.count(".") if path.endswith(name) else 0
 
 

@@ -37,13 +37,26 @@ class Mapping:
 
     def __init__(self, schema: Any, keys: Sequence[str]) -> None:
         """`schema`: the table's in Iceberg. `keys`: the partition columns, whose names are not mapped."""
-        self._fresh: Iterator[int] = itertools.count(schema.highest_field_id + 1)
-        self.last = schema.highest_field_id
+        self._begin(schema.highest_field_id)
         self._root = {
             column.name.lower(): _node(column.field_id, column.name, column.field_type)
             for column in schema.fields
             if column.name not in keys
         }
+
+    @classmethod
+    def of(cls, text: str, last: int) -> Mapping:
+        """The mapping of a table that exists. `last`: the last id that the table has given out."""
+        from pyiceberg.table.name_mapping import NameMapping
+
+        mapping = cls.__new__(cls)
+        mapping._begin(last)
+        mapping._root = _known(NameMapping.model_validate_json(text).root)
+        return mapping
+
+    def _begin(self, last: int) -> None:
+        self._fresh: Iterator[int] = itertools.count(last + 1)
+        self.last = last
 
     def add(self, fields: Sequence[FileField]) -> None:
         """Adds the names of a file that stays."""
@@ -78,6 +91,14 @@ def _labels(column: FileField) -> list[str]:
 def _node(number: int, name: str, kind: Any) -> _Node:
     parts = {part.name.lower(): _node(part.field_id, part.name, part.field_type) for part in _fields(kind)}
     return _Node(number, [name], parts)
+
+
+def _known(fields: Sequence[Any]) -> dict[str, _Node]:
+    return {
+        names[0].lower(): _Node(field.field_id, names, _known(field.fields))
+        for field in fields
+        if (names := list(field.names))
+    }
 
 
 def _fields(kind: Any) -> Sequence[Any]:

@@ -16,17 +16,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coldframe._coldframe import RawFingerprint
+from coldframe.pipeline.sink.iceberg_files import REFORM
 from coldframe.pipeline.sink.iceberg_statistics import FileStatistics, measured_columns, set_bounds
 from coldframe.pipeline.sink.sinks import in_types_of
 
-REFORM = -141427
-"""The day 1582-10-15."""
 _SECOND = 1_000_000
 _DAY = 86_400 * _SECOND
 _CHAR = re.compile(r"char\s*\(\s*(\d+)\s*\)\Z", re.IGNORECASE)
 
 
-@dataclass
+@dataclass(slots=True)
 class _Column:
     nulls: int = 0
     nans: int = 0
@@ -36,7 +35,7 @@ class _Column:
 
 @dataclass
 class Measured:
-    """What is known of a file's values."""
+    """Counts, bounds and other facts about a file's values."""
 
     schema: pa.Schema
     """The table's columns."""
@@ -50,6 +49,8 @@ class Measured:
     """Columns with fractions of a second before 1970."""
     short: set[str] = field(default_factory=set)
     """Columns of char with values that are shorter than their type."""
+    zeros: dict[str, set[bool]] = field(default_factory=dict)
+    """The signs of the zeros in columns of floats: True for -0.0."""
     null_keys: set[str] = field(default_factory=set)
     """Columns with a map that has a null key."""
     first_time: int | None = None
@@ -119,6 +120,12 @@ class Measured:
             yield values
 
     def _look(self, name: str, leaf: pa.Array) -> None:
+        if pa.types.is_floating(leaf.type):
+            zeros = leaf.filter(pc.equal(leaf, 0))
+            if len(zeros):
+                signs = pc.unique(pc.less(pc.divide(1.0, zeros), 0)).to_pylist()
+                self.zeros.setdefault(name, set()).update(signs)
+            return
         is_time = pa.types.is_timestamp(leaf.type)
         if not is_time and not pa.types.is_date(leaf.type):
             return
@@ -135,6 +142,11 @@ class Measured:
             if first < 0 and _has_early_fraction(numbers):
                 self.early.add(name)
 
+    def forget(self) -> None:
+        """Frees the memory of a file that is done."""
+        self.columns = {}
+        self.print = RawFingerprint(pa.schema([]), rows_only=True)
+
     def statistics(self, schema: Any, properties: Mapping[str, str], names: set[str]) -> FileStatistics:
         """The statistics for a manifest. `names`: the columns that the file has."""
         statistics = FileStatistics()
@@ -146,7 +158,7 @@ class Measured:
             statistics.nulls[measured.id] = column.nulls
             if pa.types.is_floating(self.schema.field(path[0]).type):
                 statistics.nans[measured.id] = column.nans
-            # For Spark NaN is the largest value, and no bound says so.
+            # For Spark, NaN is the largest value, but bounds cannot express that.
             if measured.has_bounds and not column.nans:
                 set_bounds(statistics, measured, column.low, column.high)
         return statistics

@@ -5,30 +5,52 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from coldframe.errors import SchemaError
-from coldframe.pipeline.adopt.layouts import parts_of
+from coldframe.errors import SchemaError, unsupported
+from coldframe.pipeline.adopt.layouts import parts_of, zone_of
+from coldframe.pipeline.file_access import StorageOptions, reading
 
 _ROWS = 64 * 1024
 
 
-def parquet_rows(path: str, columns: pa.Schema, keys: Mapping[str, pa.Scalar]) -> Iterator[pa.RecordBatch]:
+def parquet_rows(
+    path: str,
+    columns: pa.Schema,
+    keys: Mapping[str, pa.Scalar],
+    storage_options: StorageOptions = None,
+) -> Iterator[pa.RecordBatch]:
     """The rows of a file, and the values of its partition; SchemaError if a value does not fit its column."""
     schema = pa.schema([*columns, *(pa.field(name, value.type) for name, value in keys.items())])
-    with pq.ParquetFile(path, coerce_int96_timestamp_unit="us") as file:
+    with pq.ParquetFile(reading(path, storage_options), coerce_int96_timestamp_unit="us") as file:
+        zone = zone_of(file.metadata)
+        kinds = {column.type for column in file.schema_arrow}
+        if zone and any(pa.types.is_nested(kind) for kind in kinds if "timestamp" in str(kind)):
+            raise unsupported(f"adopting {path}: timestamps of the zone {zone} in nested columns")
         names = {name.lower(): at for at, name in enumerate(file.schema_arrow.names)}
         if len(names) < len(file.schema_arrow.names):
             raise SchemaError(f"{path}: two of its columns differ in case only")
         for batch in file.iter_batches(batch_size=_ROWS):
             arrays = [
-                _as(batch.column(names[column.name.lower()]), column.type, f"{path}: column {column.name}")
+                _as(
+                    _local(batch.column(names[column.name.lower()]), zone),
+                    column.type,
+                    f"{path}: column {column.name}",
+                )
                 if column.name.lower() in names
                 else pa.nulls(batch.num_rows, column.type)
                 for column in columns
             ]
             arrays += [pa.repeat(value, batch.num_rows) for value in keys.values()]
             yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _local(values: pa.Array, zone: str) -> pa.Array:
+    """Times of day in the zone, for instants of INT96."""
+    if not zone or not pa.types.is_timestamp(values.type) or values.type.tz is not None:
+        return values
+    return pc.local_timestamp(values.cast(pa.timestamp(values.type.unit, zone)))
 
 
 def _as(values: pa.Array, kind: pa.DataType, where: str) -> pa.Array:

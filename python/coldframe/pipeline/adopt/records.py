@@ -1,4 +1,4 @@
-"""What travels through an adoption: a file, its columns, the verdict on it, and a table's outcome."""
+"""The records of an adoption: a file, its columns, the verdict on it, and the outcome of a table."""
 
 from __future__ import annotations
 
@@ -8,8 +8,18 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from coldframe.pipeline.file_access import StorageOptions
 from coldframe.pipeline.records import Json
 from coldframe.pipeline.report.model import Report
+from coldframe.pipeline.report.verdict import (
+    Reason,
+    RunSummary,
+    TableSummary,
+    judge_preview,
+    judge_run,
+    judge_table,
+)
+from coldframe.pipeline.report.verdict import Verdict as Judgement
 
 STAYS, CONVERTED = "in place", "converted"
 
@@ -28,7 +38,7 @@ class FileField:
 
 @dataclass(frozen=True)
 class FileLayout:
-    """What a file says of itself."""
+    """The layout of a file, from its metadata."""
 
     fields: tuple[FileField, ...]
     splits: tuple[int, ...] = ()
@@ -41,6 +51,8 @@ class FileLayout:
     """Whether it is known how its days before 1582-10-15 are counted."""
     is_by_position: bool = False
     """Whether its columns have placeholders for names."""
+    zone: str = ""
+    """The zone of its timestamps of type INT96, if it names one other than UTC (Parquet)."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +69,9 @@ class FoundFile:
     rows: Callable[[], Iterator[pa.RecordBatch]] = field(repr=False)
     """Decodes the file: its rows as the table has them, with the partition columns."""
     is_whole: bool = False
+    identity: str = ""
+    """Size and times, where the listing has them."""
+    storage_options: StorageOptions = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -82,16 +97,20 @@ class FoundTable:
 
 @dataclass
 class Verdict:
-    """What becomes of a file, and why."""
+    """Whether a file stays or is converted, and why."""
 
     path: str
     bytes: int
     rows: int = 0
     reason: str = ""
     """Why the file cannot stay; empty: it stays."""
+    folder: str = ""
+    """The directories of its partition."""
     identity: str = ""
-    """Size and time of the last change, for a file that stays."""
+    """Size and times when it was decoded."""
     digest: str = ""
+    entry: str = ""
+    """The data file of the table that has its rows; empty if it has none."""
     written: int = 0
     """Bytes of the new file."""
 
@@ -107,17 +126,48 @@ class Verdict:
 
 @dataclass
 class TableOutcome:
-    """What became of a table."""
+    """The outcome of a table."""
 
     name: str
     verdicts: list[Verdict] = field(default_factory=list)
     refused: str = ""
-    """Why the table was not adopted; empty: it was."""
-    verified: bool = False
-    """Whether PyIceberg reads from the finished table the rows that were decoded."""
+    """Why the table was not adopted, or not changed; empty: it was."""
+    is_plan: bool = False
+    is_proved: bool = False
+    """Whether the catalog has the table, and PyIceberg reads the decoded rows from each of its files."""
     metadata: Json = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    """What was assumed, in a sentence each."""
+    """The assumptions, a sentence each."""
+    more: list[Reason] = field(default_factory=list)
+    """Further reasons for the verdict."""
+    new: int = 0
+    """Files that were decoded in this run; the others are known from earlier ones."""
+    vanished: list[str] = field(default_factory=list)
+    """Sources of an earlier run that are gone."""
+    on_vanished: str = "fail"
+
+    @property
+    def verdict(self) -> Judgement:
+        """The verdict on all that is known of the table."""
+        reasons = [*self.more, *([Reason("error", 1, self.refused)] if self.refused else [])]
+        if self.is_plan:
+            return judge_preview(reasons)
+        return judge_table(
+            TableSummary(
+                # PyIceberg has also read a table without rows.
+                written=max(len(self.verdicts), 1) if self.is_proved else 0,
+                unverified=0,
+                statuses={},
+                vanished=len(self.vanished),
+                on_vanished=self.on_vanished,
+                reasons=tuple(reasons),
+            )
+        )
+
+    @property
+    def verified(self) -> bool:
+        """Whether the verdict is `Verified`."""
+        return self.verdict.is_verified
 
     @property
     def rows(self) -> int:
@@ -142,14 +192,16 @@ class TableOutcome:
         return {
             "name": self.name,
             "rows": self.rows,
-            "verified": self.verified,
             "refused": self.refused,
             **{
                 word: {"files": self.count(word), "bytes": self.bytes_of(word)} for word in (STAYS, CONVERTED)
             },
-            "reasons": dict(self.reasons),
+            "new": self.new,
+            "vanished": self.vanished,
+            "conversions": dict(self.reasons),
             "notes": self.notes,
             "metadata": self.metadata,
+            **self.verdict.to_json(),
             "files": [verdict.to_json() for verdict in self.verdicts],
         }
 
@@ -160,26 +212,27 @@ class Adoption(Report):
 
     adopted: list[TableOutcome] = field(default_factory=list)
     left_out_tables: list[tuple[str, str]] = field(default_factory=list)
-    """What of the source is no table that can be adopted, and why."""
+    """Parts of the source that cannot be adopted, with reasons."""
     is_plan: bool = False
     """Whether nothing was written."""
+
+    @property
+    def verdict(self) -> Judgement:
+        """The verdict on all tables, and on what cannot be adopted."""
+        reasons = [Reason("not_adopted", 1, f"{name}: {why}") for name, why in self.left_out_tables]
+        if not self.adopted and not reasons:
+            reasons.append(Reason("error", 1, "there is no table in the source"))
+        tables = [table.verdict for table in self.adopted]
+        if self.is_plan:
+            return judge_preview(
+                [reason for table in tables for reason in table.why if reason.fails] + reasons
+            )
+        return judge_run(tables, RunSummary(reasons=tuple(reasons)))
 
     @property
     def rows(self) -> int:
         """The rows of the adopted tables."""
         return sum(table.rows for table in self.adopted if not table.refused)
-
-    @property
-    def verified(self) -> bool:
-        """Whether every table was adopted and proved."""
-        return not self.is_plan and self.exit_code == 0
-
-    @property
-    def exit_code(self) -> int:
-        """0: no table was refused, left out or not proved; else 1."""
-        tables = self.adopted
-        wrong = any(table.refused or not (table.verified or self.is_plan) for table in tables)
-        return int(wrong or bool(self.left_out_tables) or not tables)
 
     def to_json(self) -> Json:
         """adoption.json."""
@@ -189,8 +242,7 @@ class Adoption(Report):
             "started": self.started,
             "seconds": self.seconds,
             "rows": self.rows,
-            "verified": self.verified,
-            "exit_code": self.exit_code,
+            **self.verdict.to_json(),
             "left_out": [{"name": name, "reason": reason} for name, reason in self.left_out_tables],
             "tables": [table.to_json() for table in self.adopted],
         }

@@ -1,9 +1,9 @@
 """Which files may stay: one table of rules.
 
-A file stays if Spark with Iceberg and PyIceberg both give its true rows from it, whatever is selected and
-filtered. Each rule names a kind of file for which no metadata makes that so. The rules are tried in order,
-and the first that holds is the reason for a conversion. What no rule knows, the proof finds: PyIceberg reads
-each file that may stay, and a file from which it reads other rows is converted, too.
+A file stays if both Spark with Iceberg and PyIceberg read its rows correctly, with any columns and filters.
+Each rule names a kind of file for which no metadata can achieve that. The rules are tried in order, and the
+first that applies is the reason for a conversion. Other cases are found by a test: PyIceberg reads each file
+that may stay, and if it returns other rows, the file is converted, too.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from coldframe.pipeline.adopt.records import FileField, FileLayout, FoundFile, F
 
 _FIRST_NANOSECOND, _LAST_NANOSECOND = -(1 << 63) // 1000 + 1, ((1 << 63) - 1) // 1000
 """The times that fit into 64 bits of nanoseconds, in microseconds."""
+_ROWS_OF_AN_INDEX = 10_000
 _CHAR = re.compile(r"(?<!var)char\b", re.IGNORECASE)
 _SMALL = frozenset({pa.int8(), pa.int16()})
 
@@ -60,7 +61,7 @@ class Rule:
 
 
 def reason_of(facts: Facts) -> str:
-    """Why a file cannot stay; empty if no rule is against it."""
+    """Why a file cannot stay; empty if it can, by these rules."""
     return next((rule.reason for rule in RULES if rule.holds(facts)), "")
 
 
@@ -160,6 +161,24 @@ def _beyond_nanoseconds(facts: Facts) -> bool:
     return first < _FIRST_NANOSECOND or last > _LAST_NANOSECOND
 
 
+def hides_zeros(layout: FileLayout, values: Measured, column: str, *, is_parquet: bool) -> bool:
+    """Whether readers that look for a zero may pass over this file's zeros, which may have the other sign.
+
+    They compare bits: with the dictionary of a row group of Parquet, and with the smallest and the largest
+    value of 10,000 rows of ORC.
+    """
+    signs = values.zeros.get(column)
+    if not signs:
+        return False
+    if is_parquet:
+        return len(signs) == 1 or len(layout.splits) > 1
+    ends = values.columns[column]
+    if values.rows > _ROWS_OF_AN_INDEX or ends.low is None:
+        return True
+    # -0.0 is below a smallest value of 0.0, and 0.0 above a largest one of -0.0.
+    return (ends.low == 0 and False in signs) or (ends.high == 0 and True in signs)
+
+
 def _nanoseconds(facts: Facts) -> bool:
     return facts.is_parquet and any(
         pa.types.is_timestamp(part.kind) and part.kind.unit == "ns" and part.declared != "INT96"
@@ -182,7 +201,7 @@ RULES = (
     ),
     Rule(
         "case",
-        "two of its names differ in case only: Spark with Iceberg takes one for the other",
+        "two of its names differ in case only: Spark with Iceberg confuses them",
         _names_in_case,
     ),
     Rule("union", "it has a union, and Iceberg has no such type", _unions),
@@ -208,13 +227,18 @@ RULES = (
     ),
     Rule(
         "old days",
-        "it has days before 1582-10-15, which Iceberg's readers take from another calendar",
+        "it has days before 1582-10-15, which Iceberg's readers count in another calendar",
         lambda facts: bool(facts.values.old) and not (facts.is_parquet and facts.layout.knows_calendar),
     ),
     Rule(
         "early fractions",
         "it has fractions of a second before 1970, which Spark with Iceberg reads a second early",
         lambda facts: bool(facts.values.early) and not facts.is_parquet,
+    ),
+    Rule(
+        "zone",
+        "it names a zone for its timestamps of type INT96, and Iceberg's readers take these for UTC",
+        lambda facts: facts.layout.zone != "",
     ),
     Rule(
         "nanoseconds",
@@ -227,17 +251,18 @@ RULES = (
         _beyond_nanoseconds,
     ),
 )
-"""Files of other formats, and transactional tables, are converted without a look at these."""
+"""Files of other formats, and transactional tables, are always converted, without these rules."""
 
 WHOLE = "its rows are those of a transactional table's directories together"
 FOREIGN = "Iceberg has no data files of this format"
 SHARED = "it belongs to two partitions: a delete of rows in one would hit the other"
+ZEROS = "the table has -0.0, and Spark with Iceberg may pass over zeros of the other sign in this file"
 UNPROVED = "PyIceberg reads other rows from it"
 UNREAD = "PyIceberg cannot read it"
 
 
 def why_never(facts: Facts) -> str | None:
-    """Why not even a conversion is right, so that the table is refused; None for most files."""
+    """Why the file cannot even be converted, so that its table is refused; None for most files."""
     if facts.values.null_keys:
         name = min(facts.values.null_keys)
         return f"{facts.file.path}: column {name} has a map with a null key, which no reader of Iceberg takes"
@@ -251,10 +276,10 @@ def why_never(facts: Facts) -> str | None:
 
 
 def assumed(facts: Facts) -> str | None:
-    """What is taken for granted of a file that stays, for the report."""
+    """An assumption about a file that stays, for the report; None if there is none."""
     if facts.is_parquet and _has_int96(facts):
         return (
-            "timestamps of type INT96 are taken as they are stored: as UTC. If the writer was Hive in "
+            "timestamps of type INT96 are read as UTC, as they are stored. If the writer was Hive in "
             "another zone, Hive shows other times"
         )
     return None

@@ -3,7 +3,7 @@
     a metastore, a dump, statements    each partition with its own location, format and columns
     a directory                        each folder of files is a table, with `key=value` folders as partitions
 
-All files are local: Iceberg's readers need names that they can open, and stores have many.
+Files keep the names that the source has for them: paths, or URLs of stores.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from fnmatch import fnmatchcase
 import pyarrow as pa
 
 import coldframe
-from coldframe._coldframe import RawDataset, partition_values
+from coldframe._coldframe import NotFoundError, RawDataset, partition_values
 from coldframe.arguments import OpenArguments
 from coldframe.errors import ColdframeError, SchemaError, unsupported
 from coldframe.hive.addresses import Selected, is_metastore
@@ -31,6 +31,7 @@ from coldframe.partitions import folder_of
 from coldframe.pipeline.adopt.layouts import PARQUET
 from coldframe.pipeline.adopt.parquet_rows import parquet_rows
 from coldframe.pipeline.adopt.records import FoundFile, FoundTable
+from coldframe.pipeline.file_access import StorageOptions, root_of
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.sink.iceberg_catalog import NAMESPACE
 from coldframe.pipeline.source.defined import place_of
@@ -38,7 +39,7 @@ from coldframe.pipeline.source.findings import Finding
 from coldframe.pipeline.source.inventory import is_hidden
 from coldframe.pipeline.source.survey import look
 from coldframe.pipeline.source.tables import Table, TableSpec
-from coldframe.sources import is_remote
+from coldframe.sources import is_remote, open_store
 from coldframe.spark.types import plain_schema
 
 Tables = str | os.PathLike[str] | Sequence[TableSpec] | None
@@ -49,16 +50,16 @@ _OF_PARQUET = "MapredParquetInputFormat"
 
 @dataclass
 class FoundSource:
-    """The tables that can be looked at."""
+    """The tables of a source, and the parts that are no tables."""
 
     tables: list[FoundTable] = field(default_factory=list)
     notes: dict[str, list[str]] = field(default_factory=dict)
-    """What was noticed about tables, by their names."""
+    """Notes about tables, by their names."""
     left_out: list[Finding] = field(default_factory=list)
 
 
 def find_source(source: str, options: Options, tables: Tables = None) -> FoundSource:
-    """All tables of a source, without a look into their files. `tables`: as in `migrate`, for a directory."""
+    """All tables of a source, without opening their files. `tables`: as in `migrate`, for a directory."""
     if not is_metastore(source, or_file=True):
         return _folders(source, options, tables)
     if tables is not None:
@@ -73,7 +74,7 @@ def _defined(source: str, options: Options) -> FoundSource:
     with connect(selected.uris) as metastore:
         for definition in definitions(metastore, selected):
             name = f"{definition.database}.{definition.name}"
-            if not _is_meant(name, options.tables, matched):
+            if not is_meant(name, options.tables, matched):
                 continue
             reason, is_view = _why_left_out(definition)
             if reason is None and isinstance(definition, Definition):
@@ -91,7 +92,8 @@ def _defined(source: str, options: Options) -> FoundSource:
     return listing
 
 
-def _is_meant(name: str, patterns: Sequence[str], matched: set[str]) -> bool:
+def is_meant(name: str, patterns: Sequence[str], matched: set[str]) -> bool:
+    """Whether a table is to be adopted; `matched`: where patterns that match a table are collected."""
     matching = [pattern for pattern in patterns if fnmatchcase(name.lower(), pattern.lower())]
     matched.update(matching)
     return bool(matching) or not patterns
@@ -117,7 +119,8 @@ class _Defined:
     def table(self) -> FoundTable:
         """Lists the files."""
         definition = self.definition
-        arguments = OpenArguments(None, None, True, None, {"timestamp_unit": _UNIT})
+        options = self.options.source_storage_options
+        arguments = OpenArguments(None, options, True, None, {"timestamp_unit": _UNIT})
         locations = Locations(self.options.locations)
         dataset = HiveDataset(self.uris, definition, locations, arguments)
         types = {column.name: column.type for column in definition.storage.columns}
@@ -125,8 +128,8 @@ class _Defined:
         files: list[FoundFile] = []
         for partition in dataset.partitions():
             own = partition.storage.location if definition.has_partitions else definition.location
-            location = _local(locations.readable(own or ""), definition.full_name)
-            if not os.path.isdir(location):
+            location = _at(locations.readable(own or ""), definition.full_name)
+            if not _is_there(location, options):
                 if not definition.has_partitions:
                     raise SchemaError(f"its directory {location} does not exist")
                 self.notes.append(f"partition {definition.name_of(partition)} has no directory {location}")
@@ -158,42 +161,69 @@ class _Defined:
         if format in READ:
             yield from self._read_by_us(dataset, partition, location, keys)
         elif format in (PARQUET, _OF_PARQUET) and not definition.is_transactional:
-            for path in _walked(location):
-                folder = self._folder(partition, os.path.relpath(path, location))
+            for path, size in _walked(location, self._storage):
+                folder = self._folder(partition, _below(path, location))
                 values = self._values(folder, keys)
-                rows = functools.partial(parquet_rows, path, plain_schema(columns), values)
-                yield FoundFile(path, os.path.getsize(path), PARQUET, folder, values, rows)
+                rows = functools.partial(parquet_rows, path, plain_schema(columns), values, self._storage)
+                yield FoundFile(path, size, PARQUET, folder, values, rows, storage_options=self._storage)
         else:
             name = definition.name_of(partition)
             of = f" of its partition {name}" if name else ""
             raise unsupported(f"files{of} of {format or 'no stated format'} are not read")
+
+    @property
+    def _storage(self) -> StorageOptions:
+        return self.options.source_storage_options
 
     def _read_by_us(
         self, dataset: HiveDataset, partition: PartitionDefinition, location: str, keys: pa.Schema
     ) -> Iterator[FoundFile]:
         definition = self.definition
         arguments = dataset._arguments_now()
-        raw = RawDataset.of_hive(arguments.raw, definition, [partition], [location])
-        paths = [path for path, _, _ in raw.found()]
+        raw = RawDataset.of_hive(
+            arguments.raw, definition, [partition], [location], storage_options=self._storage
+        )
+        listed = [(path, known) for path, _, known in raw.found()]
         if definition.is_transactional:
-            size = sum(os.path.getsize(path) for path in _walked(location))
+            size = sum(size for _, size in _walked(location, self._storage))
             folder = self._folder(partition, "")
-            if paths:
+            if listed:
                 values = self._values(folder, keys)
                 rows = functools.partial(_scanned, raw, None)
-                yield FoundFile(location, size, definition.format, folder, values, rows, is_whole=True)
+                yield FoundFile(
+                    location,
+                    size,
+                    definition.format,
+                    folder,
+                    values,
+                    rows,
+                    is_whole=True,
+                    storage_options=self._storage,
+                )
             return
-        for number, path in enumerate(paths):
-            folder = self._folder(partition, os.path.relpath(path, location))
+        for number, (path, known) in enumerate(listed):
+            if known is None:
+                raise ColdframeError(f"{path}: its store does not say how large it is")
+            folder = self._folder(partition, _below(path, location))
             values = _row(pa.record_batch(raw.constants(number)))
             rows = functools.partial(_scanned, raw, number)
-            format = coldframe.detect(path) or "unknown"
-            yield FoundFile(path, os.path.getsize(path), format, folder, values, rows)
+            format = coldframe.detect(path, storage_options=self._storage) or "unknown"
+            size, _, etag = known
+            yield FoundFile(
+                path,
+                size,
+                format,
+                folder,
+                values,
+                rows,
+                identity=f"{size}:{etag}" if etag else "",
+                storage_options=self._storage,
+            )
 
     def _folder(self, partition: PartitionDefinition, below: str) -> str:
         if self.definition.has_partitions:
             return folder_of((key.name for key in self.definition.keys), partition.values)
-        return "/".join(below.split(os.sep)[: len(self.definition.keys)])
+        return "/".join(below.split("/")[: len(self.definition.keys)])
 
     def _values(self, folder: str, keys: pa.Schema) -> Mapping[str, pa.Scalar]:
         if not len(keys):
@@ -204,13 +234,14 @@ class _Defined:
     def _look_for_strays(self, locations: Locations, files: Sequence[FoundFile]) -> None:
         """Notes files in the table's directory that lie in no partition: Hive does not read them."""
         place = self.definition.location
-        if not self.definition.has_partitions or not place or is_remote(locations.readable(place)):
+        if not self.definition.has_partitions or not place:
             return
-        known = {file.path for file in files} | {file.path + os.sep for file in files if file.is_whole}
+        known = {file.path for file in files}
+        whole = tuple(f"{file.path}/" for file in files if file.is_whole)
         strays = [
             path
-            for path in _walked(locations.readable(place))
-            if path not in known and not any(path.startswith(whole) for whole in known if whole[-1] == os.sep)
+            for path, _ in _walked(locations.readable(place), self._storage)
+            if path not in known and not path.startswith(whole)
         ]
         if strays:
             self.notes.append(
@@ -219,25 +250,51 @@ class _Defined:
             )
 
 
-def _local(location: str, table: str) -> str:
+def _at(location: str, table: str) -> str:
     if not location:
         raise SchemaError(f"{table}: a partition has no location")
+    return location.rstrip("/") if is_remote(location) else os.path.abspath(location)
+
+
+def _is_there(location: str, storage_options: StorageOptions) -> bool:
+    if not is_remote(location):
+        return os.path.isdir(location)
+    # An object store has no empty directories.
+    return open_store(location, storage_options).stat() is not None
+
+
+def _below(path: str, location: str) -> str:
+    """The path of a file below the location of its partition."""
+    return path[len(location) :].lstrip("/") if path.startswith(location) else path.rpartition("/")[2]
+
+
+def _walked(location: str, storage_options: StorageOptions) -> Iterator[tuple[str, int]]:
+    """The files below a directory that Hive reads, and their sizes: not those with hidden names, nor empty
+    ones.
+    """
     if is_remote(location):
-        raise unsupported(f"adopting files at {location}: so far, only files of local or mounted disks")
-    return os.path.abspath(location)
-
-
-def _walked(folder: str) -> Iterator[str]:
-    """The files below a directory that Hive reads: not those with hidden names, nor empty ones."""
-    for at, folders, names in os.walk(folder):
+        yield from sorted(_in_store(location, storage_options))
+        return
+    for at, folders, names in os.walk(location):
         linked = [name for name in folders if os.path.islink(os.path.join(at, name))]
         if linked:
             raise unsupported(f"adopting a table with the link {os.path.join(at, linked[0])}")
         folders[:] = sorted(name for name in folders if not is_hidden(name))
         for name in sorted(names):
             path = os.path.join(at, name)
-            if not is_hidden(name) and os.path.getsize(path):
-                yield path
+            if not is_hidden(name) and (size := os.path.getsize(path)):
+                yield path, size
+
+
+def _in_store(location: str, storage_options: StorageOptions) -> Iterator[tuple[str, int]]:
+    store = open_store(location, storage_options)
+    try:
+        for entries in store.list("", recursive=True):
+            for entry in entries:
+                if not entry.is_folder and entry.size and not any(map(is_hidden, entry.path.split("/"))):
+                    yield store.url_of(entry.path), entry.size
+    except NotFoundError:
+        return
 
 
 def _scanned(raw: RawDataset, number: int | None) -> Iterator[pa.RecordBatch]:
@@ -251,9 +308,7 @@ def _row(batch: pa.RecordBatch) -> dict[str, pa.Scalar]:
 
 
 def _folders(source: str, options: Options, tables: Tables) -> FoundSource:
-    if is_remote(source):
-        raise unsupported(f"adopting files at {source}: so far, only files of local or mounted disks")
-    inventory, tables_there = look(os.path.abspath(source), tables, options)
+    inventory, tables_there = look(root_of(source), tables, options)
     listing = FoundSource()
     for table in tables_there:
         try:
@@ -280,8 +335,9 @@ def _in_folder(table: Table) -> FoundTable:
     if any(file.is_folder for file in table.files):
         raise unsupported("adopting a directory that is read as a whole: give its metastore as the source")
     options = {"timestamp_unit": _UNIT} if table.format in READ else {}
-    arguments = OpenArguments(None, None, True, None, {**options, **table.options})
     listed = list(table.files)
+    storage = listed[0].storage_options if listed else None
+    arguments = OpenArguments(None, storage, True, None, {**options, **table.options})
     types = pa.schema(table.partition_fields) if table.keys else None
     listing = [(file.path, list(file.keys), None) for file in listed]
     raw = RawDataset(arguments.raw, listing, types=types)
@@ -296,6 +352,8 @@ def _in_folder(table: Table) -> FoundTable:
             folder_of([name for name, _ in file.keys], [value for _, value in file.keys]),
             _row(pa.record_batch(raw.constants(number))) if len(keys) else {},
             functools.partial(_scanned, raw, number),
+            identity=file.identity,
+            storage_options=storage,
         )
         for number, file in enumerate(listed)
     )

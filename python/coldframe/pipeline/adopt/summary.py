@@ -39,10 +39,16 @@ def _lines(table: TableOutcome, *, is_plan: bool) -> Iterator[str]:
             for word in (STAYS, CONVERTED)
             if table.count(word)
         ]
-        proof = "" if is_plan else ", verified" if table.verified else ", NOT VERIFIED"
+        proof = "" if is_plan else f", {table.verdict.text}"
         yield f"{table.name}: {', '.join(figures) or 'no files'}; {table.rows:,} rows{proof}"
+        if table.new < len(table.verdicts):
+            yield f"  {_files(table.new)} new or changed, {_files(len(table.verdicts) - table.new)} as before"
         for reason, count in table.reasons.most_common():
             yield f"  converted, {_files(count)}: {reason}"
+        if table.vanished:
+            what = {"fail": "--on-vanished says what to do", "keep": "their rows stay", "remove": "taken out"}
+            count, first = len(table.vanished), table.vanished[0]
+            yield f"  {_files(count)} gone, such as {first}: {what[table.on_vanished]}"
     for note in table.notes:
         yield f"  {note}"
 

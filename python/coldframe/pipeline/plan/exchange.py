@@ -1,4 +1,4 @@
-"""What a table loses and gains in one run: the run takes all of these changes or no change.
+"""Decides which changes of a table's sources a run applies to the target: all of them, or none.
 
 Hive compacts, moves and overwrites between two runs: a new or changed source may have the rows of a vanished
 source. Taking the new source without removing the vanished source would duplicate rows; the reverse would
@@ -65,7 +65,7 @@ class Absence:
         return self.of(source) == GONE and self._selection.takes(source)
 
     def takes_out(self, entry: Committed) -> bool:
-        """Whether the user has named the rows of deleted sources, to take them out."""
+        """Whether the user has requested by name that rows of deleted sources are removed."""
         return self._drops and self._selection.takes(entry.name)
 
     def others(self, work: TableWork, journal: Journal) -> Iterator[Pending]:

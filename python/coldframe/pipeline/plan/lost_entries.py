@@ -1,12 +1,13 @@
 """Enters files of the target that the journal has lost, as after a restored backup or a lost tail.
 
-    orders-1c42dd633396-0007-4a1b-0000.parquet     a name of ours, but of no entry: a lost run wrote it
+    orders-1c42dd633396-0007-4a1b-0000.parquet     a name in our form without an entry: a lost run wrote it
 
-Only if the journal is known to be cut, or the name has the number of a later run than the journal knows.
-Whose rows such a file has: by `manifest.jsonl`, which lies beside the journal; or by the digits in its name,
-if its source still is what was converted; else it is unknown. A present source is converted once more, and
-replaces the file. A source that is gone, or unknown, has vanished after it was listed: its rows stay until
-the user decides (`on_vanished`, `archived_rows`). So no row is lost, and none is there twice unasked.
+This happens only if the journal is known to be cut, or if the name has the number of a later run than the
+last one in the journal. The source of the file's rows follows from `manifest.jsonl`, beside the journal; or
+from the digits in the file's name, if the source is unchanged; otherwise it is unknown. A source that exists
+is converted again, and replaces the file. A source that is gone or unknown is treated as deleted after it was
+listed as safe: its rows stay until the user decides (`on_vanished`, `archived_rows`). So no row is lost or
+duplicated without a request.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def enter_lost(
     live: set[str] | None,
     key_of: Callable[[SourceFile], str],
 ) -> list[Committed]:
-    """Enters the files of the table that a lost part of the journal had, and reports them."""
+    """Enters the table's files that only the lost part of the journal recorded, and reports them."""
     path, state = work.table.path, journal.state
     if state.epoch == 1 and not journal.done and not state.chain.lost:
         return []
@@ -95,7 +96,7 @@ class _Sources:
         sources = (str(line["source"]) for lines in self._lines.values() for line in lines)
         self._digests = _lines_of(journal, f"{HOME}/files.jsonl", "source", sources)
         self._same: set[str] = set()
-        """Sources that still are what the lost run converted."""
+        """Sources that are unchanged since the lost run converted them."""
         self._schemas: dict[str, str] = {}
 
     def of(self, name: str, key: str, size: int) -> Iterable[tuple[str, Part]]:
@@ -120,7 +121,7 @@ class _Sources:
         return sources.items()
 
     def _look(self, name: str) -> tuple[str, int]:
-        """The name of a file's columns, and its number of rows."""
+        """The id of a file's columns, and its number of rows."""
         destination = self._journal.destination
         path, options = destination.path(name), destination.storage_options
         schema, _ = self._target.sink.open(path, options)

@@ -250,7 +250,7 @@ def _arguments(format: str, storage_options: StorageOptions, options: Mapping[st
 
 
 def schema_id(schema: pa.Schema) -> str:
-    """A name that is derived from the columns: equal columns have equal names."""
+    """An id that is derived from the columns: equal columns have equal ids."""
     return hashlib.sha256(schema.serialize().to_pybytes()).hexdigest()[:16]
 
 
@@ -419,12 +419,14 @@ def lacking(table: Table, files: Iterable[SourceFile], unit: str) -> list[str]:
             with contextlib.suppress(ColdframeError, OSError, TypeError, ValueError):
                 reading = table.reading_of(file)
                 options = open_options(reading.format, reading.options, unit)
-                coldframe.open(
+                opened = coldframe.open(
                     file.path,
                     format=cast(FormatName, reading.format),
                     storage_options=file.storage_options,
                     **options,
                 )
+                met = opened._raw.notices_by_reading()
+                missing += [text for kind, text in met if kind == "partial_table"]
         missing += [
             str(warning.message) for warning in caught if issubclass(warning.category, PartialTableWarning)
         ]

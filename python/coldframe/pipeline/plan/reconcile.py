@@ -7,7 +7,7 @@
     vanished   converted once, and gone now
     stays      converted once, and skipped by this run: left out, gone, or withheld
 
-`exchange` decides what is taken of a table that loses something.
+`exchange` decides what happens to a table with vanished sources.
 """
 
 from __future__ import annotations

@@ -24,9 +24,9 @@ class Pending:
     file: SourceFile
     key: str
     schema: str = ""
-    """If the file was converted: the name of its columns in the source."""
+    """If the file was converted: the id of its columns in the source."""
     written: str = ""
-    """If the file was converted: the name of its columns in the target."""
+    """If the file was converted: the id of its columns in the target."""
     has_parts: bool = False
     """If the file was converted: whether it had rows."""
     shared: str = ""

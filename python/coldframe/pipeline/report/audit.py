@@ -210,7 +210,7 @@ class Audit:
         return {
             **{name: value for name, value in vars(self).items() if name[0] != "_" and name != "reasons"},
             "faults": [vars(fault) for fault in self.faults],
-            "told": [reason.to_json() for reason in self.reasons],
+            "table_reasons": [reason.to_json() for reason in self.reasons],
             **self.verdict.to_json(),
         }
 

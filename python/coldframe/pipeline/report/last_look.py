@@ -33,7 +33,9 @@ def look_again(works: Sequence[TableWork], journal: Journal, target: Target, opt
 
 
 def report_partial(works: Sequence[TableWork], unit: str) -> None:
-    """Reports sources which state that they have only a part of their table; also for earlier results."""
+    """Reports sources whose own metadata says that they hold only a part of their table; also for earlier
+    results.
+    """
     for work in works:
         failed = {file.source for file in work.report.problems if file.status == "failed"}
         files = [file for file in work.table.files if file.relative not in failed]

@@ -7,7 +7,8 @@ it was taken, or if the user named the parts that may be left behind:
     --leave-behind older-versions            of every table
     --leave-behind tables=ns:old,snapshots   this table, and all snapshots
 
-A directory is also left off the list if it holds files that belong to no table: nobody reads their rows.
+A directory is also left off the list if it holds files that belong to no table, since their rows were not
+read.
 
 Content that the engine does not show to readers (deleted cells, archives) is reported, but does not keep the
 directory off the list.

@@ -244,7 +244,7 @@ class TableReport:
     """Sources that `coldframe delete` deleted, whose rows stay, and these rows."""
     rows_archived: int = 0
     partial: list[str] = field(default_factory=list)
-    """Sources that state to have only a part of the table."""
+    """Sources whose own metadata says that they hold only a part of the table."""
     metastore: Findings = field(default_factory=Findings)
     """Discrepancies with a Hive metastore."""
     metadata: Json = field(default_factory=dict)

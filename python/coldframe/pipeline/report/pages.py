@@ -220,7 +220,7 @@ def _left_out(report: Report) -> str:
     return "\n".join(
         (
             _names("Not requested", "parts of directories, which are therefore not on the list", kept),
-            _names("Left behind", "parts of directories, as you said", named),
+            _names("Left behind", "parts of directories, as requested", named),
             _names("Not shown to readers", "parts of directories that the engine does not show", unseen),
             _names("Skipped", hidden, report.hidden_names),
             _names("Ignored", "files of other formats", report.unknown),

@@ -199,6 +199,6 @@ def preview_text(preview: Preview) -> str:
     expected = ""
     if total and preview.expected_seconds is not None and preview.expected_bytes is not None:
         wanted = size_text(preview.expected_bytes)
-        expected = f", about {preview.expected_seconds:,.1f} s of one core and {wanted} by earlier runs"
+        expected = f", at the rate of earlier runs {preview.expected_seconds:,.1f} s of one core and {wanted}"
     lines.append(f"{total:,} files, {size}, {tasks:,} tasks to {preview.to}{expected}; nothing was written")
     return "\n".join(lines)

@@ -92,8 +92,8 @@ KINDS: Mapping[str, Kind] = {
     "left_behind": Kind(
         "note",
         False,
-        "part of a source is left behind, as you said",
-        "parts of sources are left behind, as you said",
+        "part of a source is left behind, as requested",
+        "parts of sources are left behind, as requested",
     ),
     "unmatched": Kind(
         "failed",
@@ -165,8 +165,8 @@ KINDS: Mapping[str, Kind] = {
     "entered_again": Kind(
         "note",
         False,
-        "file of the table was of a lost part of the journal, and was entered again",
-        "files of the table were of a lost part of the journal, and were entered again",
+        "file of the table was recorded only in the lost part of the journal, and was entered again",
+        "files of the table were recorded only in the lost part of the journal, and were entered again",
     ),
     "old_journal": Kind(
         "note",
@@ -182,6 +182,7 @@ KINDS: Mapping[str, Kind] = {
     ),
     "lost_journal": Kind("note", False, "part of the journal was lost", "parts of the journal were lost"),
     "error": Kind("failed", True, "table is not as requested", "tables are not as requested"),
+    "not_adopted": Kind("failed", True, "table cannot be adopted", "tables cannot be adopted"),
     # Comparison with a metastore.
     "metastore": Kind("failed", True, "difference to the metastore", "differences to the metastore"),
     # Only in audits.
@@ -189,8 +190,8 @@ KINDS: Mapping[str, Kind] = {
     "line": Kind(
         "failed",
         True,
-        "line of the list no longer holds",
-        "lines of the list no longer hold",
+        "line of the list is no longer true",
+        "lines of the list are no longer true",
     ),
     "cut_list": Kind("failed", True, "list was cut short", "lists were cut short"),
     "no_journal": Kind("failed", True, "journal is gone", "journals are gone"),

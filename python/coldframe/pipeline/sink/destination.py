@@ -59,7 +59,7 @@ class StoredFile:
 
     @property
     def mark(self) -> str:
-        """What tells its content from others of equal size without reading it: the store's name of the
+        """Distinguishes its content from others of equal size without reading it: the store's name of the
         content, or the time of the last change. Empty if the store has no etag and no time.
         """
         return f"etag:{self.etag}" if self.etag else f"time:{self.modified}" if self.modified else ""
@@ -172,7 +172,7 @@ class Destination:
                 self._store.delete(staged)
 
     def delete(self, name: str) -> bool:
-        """Deletes a file. Returns whether the file existed, as far as the store reports that."""
+        """Deletes a file. Returns whether the file existed, if the store reports that."""
         try:
             self._store.delete(name)
         except NotFoundError:

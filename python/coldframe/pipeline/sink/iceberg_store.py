@@ -19,7 +19,7 @@ from pyiceberg.io import FileIO, InputFile, InputStream, OutputFile, OutputStrea
 from coldframe._coldframe import ColdframeError, NotFoundError, Store, StoreEntry
 from coldframe.pipeline.file_access import StorageOptions
 from coldframe.pipeline.sink.destination import HOME, Destination
-from coldframe.sources import open_store
+from coldframe.sources import open_store, options_for
 from coldframe.store_file import RangedFile
 
 CATALOG = f"{HOME}/iceberg.db"
@@ -71,8 +71,14 @@ def io_properties(destination: Destination) -> dict[str, str]:
 class StoreIO(FileIO):
     """The files of a destination, for pyiceberg."""
 
+    elsewhere: StorageOptions = None
+    """The options for files outside of the destination."""
+
     def _store(self, location: str) -> Store:
-        return open_store(location, _OPTIONS.get(str(self.properties.get(ROOT))))
+        root = str(self.properties.get(ROOT))
+        if self.elsewhere is not None and not location.removeprefix("file://").startswith(f"{root}/"):
+            return open_store(location, options_for(location, self.elsewhere))
+        return open_store(location, _OPTIONS.get(root))
 
     def new_input(self, location: str) -> InputFile:
         """A file to read."""

@@ -161,7 +161,7 @@ def read_defined(
         _Reader(metastore, source, locations, selected, patterns, others_by_spark).read()
     if not source.tables:
         reasons = "; ".join(map(str, source.left_out[:3])) or "no such tables"
-        raise unsupported(f"{uri}: a migration of none of its tables: {reasons}")
+        raise unsupported(f"{uri}: none of its tables can be migrated: {reasons}")
     return source
 
 
@@ -299,7 +299,7 @@ class _Reader:
             name, location = table.name_of(partition), table.location if whole else partition.storage.location
             keys = () if table.has_partitions else tuple(key.name for key in table.keys)
             if len(partition.values) + len(keys) != len(table.keys):
-                raise _LeftOut(f"its partition {partition.values} has not one value for each of its keys")
+                raise _LeftOut(f"a partition has the values {partition.values}, but {len(table.keys)} keys")
             where = self.locations.readable(location or "")
             format = table.format_of(partition.storage)
             reason = why_not_read(table, partition, format) if location else "it has no location"

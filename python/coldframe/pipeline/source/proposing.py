@@ -1,4 +1,4 @@
-"""Proposes missing entries of tables.toml, as far as the files reveal them."""
+"""Proposes missing entries of tables.toml, from the content of the files."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _suggestion(table: Table, *, shared: bool) -> str:
         shown = _readings(first, columns)
     lines.append(f'schema = "{columns}"')
     if serde is None:
-        lines.append('serde = "?"   # "text" or "binary": the first rows do not tell')
+        lines.append('serde = "?"   # "text" or "binary": the first rows do not show which')
     else:
         other = next(name for name in _SERDES if name != serde)
         lines.append(f'serde = "{serde}"   # by the first rows; or "{other}"')

@@ -49,7 +49,7 @@ class Removal:
     path: str
     is_folder: bool
     mark: str
-    """Makes names of its own: from the source's digest."""
+    """A part of temporary names that is unique to the source, made from its digest."""
     to: str | None = None
     """Where to move the source; None deletes it."""
     storage_options: Mapping[str, Any] | None = field(default=None, repr=False)

@@ -85,7 +85,7 @@ def _mapped(
         # Without `:key`, Hive takes the first column for the key.
         places = [":key", *places]
     if len(places) != len(columns):
-        raise SchemaError(f"{len(columns)} columns, and a mapping of {len(places)}: {mapping}")
+        raise SchemaError(f"expected a mapping of {len(columns)} columns, found {len(places)}: {mapping}")
     wanted: dict[str, str] = {}
     names: dict[str, str] = {}
     for column, place in zip(columns, places, strict=True):
@@ -95,7 +95,7 @@ def _mapped(
             continue
         family, _, qualifier = cell.partition(":")
         if not family or not qualifier or cell in wanted:
-            raise SchemaError(f"column {column.name} is {place}: only the key and single cells are mapped")
+            raise SchemaError(f"column {column.name} is {place}: only the key and single cells can be read")
         binary = is_binary if not hash or kind in ("-", "") else kind.lower().startswith("b")
         wanted[cell] = _type(column.type, is_binary=binary)
         names[cell] = column.name

@@ -128,7 +128,7 @@ def walked_in_store(
 
     `is_whole`: if the folder is one table by itself, returns it as one source, with the relative path `.`.
 
-    Raises NotFoundError if the folder does not exist; an object store cannot tell that from an empty folder.
+    Raises NotFoundError if the folder does not exist: in an object store, also if it is empty.
     """
     store = open_store(root, storage_options)
     if is_flat(root):

@@ -151,7 +151,7 @@ class Unit:
     part: tuple[int, int, int, int | None]
     """See `PlannedSplit`. Excludes the bytes that a split carries: the source's identity covers them."""
     written: str
-    """The name of the source's columns, as the target has them."""
+    """The id of the columns as the target has them: see `schema_id`."""
     generation: int
     outcome: Outcome
 

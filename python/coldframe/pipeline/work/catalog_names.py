@@ -61,19 +61,24 @@ def names_of(
 
 
 def _name(table: Table, options: Options, definition: Definition | None) -> InCatalog | None:
+    if definition is None:
+        return name_in_catalog(table.name, NAMESPACE, re.sub(r"\W", "_", table.name), options)
+    return name_in_catalog(table.name, definition.database, definition.name, options)
+
+
+def name_in_catalog(name: str, namespace: str, plain: str, options: Options) -> InCatalog | None:
+    """The name of a table in the user's catalog; None if no catalog is named. `namespace` and `plain`: its
+    usual name.
+    """
     if options.catalog is None:
         return None
-    if definition is None:
-        namespace, plain = NAMESPACE, re.sub(r"\W", "_", table.name)
-    else:
-        namespace, plain = definition.database, definition.name
     catalog = options.catalog
     if is_metastore(catalog):
         address = Selected.of(catalog)
         catalog = address.uris
         namespace = namespace if address.database == "*" else address.database
     namespace = options.namespace or namespace
-    renamed = options.rename.get(table.name)
+    renamed = options.rename.get(name)
     if renamed is None:
         plain += options.suffix
     else:

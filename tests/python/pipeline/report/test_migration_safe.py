@@ -274,7 +274,7 @@ def test_a_list_is_checked_before_its_sources_are_deleted(estate: Estate, capsys
     assert estate.migrate().safe_to_delete == 4
     listed = str(list_of(estate))
     assert main(["audit", "--before-delete", listed]) == 0
-    assert "4 of 4 lines of the list hold" in capsys.readouterr().out
+    assert "4 of 4 lines of the list are true" in capsys.readouterr().out
     rewritten(paths[0], {"a": [7]})
     paths[1].unlink()
     paths[2].write_bytes(paths[2].read_bytes() + b" ")
@@ -283,8 +283,8 @@ def test_a_list_is_checked_before_its_sources_are_deleted(estate: Estate, capsys
     assert f"line: {paths[0]}: its content differs from that which was read" in output
     assert f"line: {paths[1]}: it no longer exists" in output
     assert f"line: {paths[2]}: it has " in output
-    assert "1 of 4 lines of the list hold" in output
-    assert "FAILED: 3 lines of the list no longer hold" in output
+    assert "1 of 4 lines of the list are true" in output
+    assert "FAILED: 3 lines of the list are no longer true" in output
 
 
 def test_a_truncated_list_is_refused(estate: Estate) -> None:

@@ -1,4 +1,4 @@
-"""The current state of a target table, by its own log: see pipeline/target_table."""
+"""The current state of a target table, by its own log: see pipeline/report/target_table."""
 
 from __future__ import annotations
 

@@ -65,8 +65,8 @@ impl BatchBytes {
 }
 
 impl Bound {
-    /// If the values of a batch take too many `bytes`: an error that makes the caller retry with fewer rows.
-    /// `most` computes how many bytes the streams can give: more are damage.
+    /// Fails if the values of a batch take too many `bytes`; the caller then retries with fewer rows. `most`
+    /// computes the maximum that the streams can decode to: a larger size is damage.
     pub(crate) fn check(&self, what: &'static str, bytes: u64, most: impl FnOnce() -> u64) -> Result<()> {
         // Damaged lengths do not count, so that the other columns of the batch are still read.
         let most = if bytes > self.limits.batch_bytes() { most() } else { u64::MAX };

@@ -115,7 +115,7 @@ impl<'a> Run<'a> {
         others == 0
     }
 
-    /// The error of the first cell that `check` refuses. It is for functions that cannot tell which cell is
+    /// The error of the first cell that `check` refuses. It is for functions that do not know which cell is
     /// wrong.
     #[cold]
     #[inline(never)]

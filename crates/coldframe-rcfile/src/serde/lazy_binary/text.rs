@@ -34,6 +34,34 @@ impl Values for Binary {
     }
 }
 
+/// Strings as their bytes.
+pub(super) struct StringBytes;
+
+impl Values for StringBytes {
+    fn framing(&self) -> Framing {
+        Framing::Length
+    }
+
+    fn decode(&self, run: &Run<'_>) -> Result<ArrayRef, CellError> {
+        let is_mark = |cell: &[u8]| run.top_level && cell == [EMPTY_STRING];
+        if !run.cells().any(is_mark) {
+            return Binary.decode(run);
+        }
+        let mut data = Vec::with_capacity(run.bytes().len());
+        let mut offsets = Vec::with_capacity(run.len() + 1);
+        offsets.push(0i32);
+        for (i, cell) in run.cells().enumerate() {
+            if !is_mark(cell) {
+                data.extend_from_slice(cell);
+            }
+            offsets.push(i32::try_from(data.len()).map_err(|_| CellError::new(i, too_long(data.len())))?);
+        }
+        let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
+        let array = BinaryArray::try_new(offsets, Buffer::from_vec(data), run.nulls.clone());
+        Ok(Arc::new(array.map_err(|e| CellError::new(0, Error::corrupt(e.to_string())))?))
+    }
+}
+
 /// The limit that a type sets on the code points of a value.
 #[derive(Clone, Copy)]
 pub(super) enum CharLimit {

@@ -1,9 +1,9 @@
 //! Reads `boolean`: `true` and `false` in any case; with `hive.lazysimple.extended_boolean_literal` also `t`,
 //! `1`, `f`, `0`.
 //!
-//! With that property, Hive's `LazyBoolean` leaves its (reused) object unchanged if a cell is longer than one byte and
-//! none of these words: the cell reads as the cell before it. This reader does the same within a row group,
-//! to return the same values; such a cell at the start of a row group is null.
+//! Hive reuses one `LazyBoolean` object for all cells. With that property, a longer cell that is none of these
+//! words leaves the object unchanged, so Hive returns the value of the cell before it. To return the same values,
+//! this reader does so too, within a row group; such a cell at the start of a row group is null.
 
 use std::cell::Cell as Shared;
 

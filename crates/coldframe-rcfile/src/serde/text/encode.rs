@@ -177,6 +177,8 @@ impl<'a> TypedArray<'a> {
             HiveType::Varchar(n) => array.as_string_opt().map(|a| Self::String(a, CharLimit::AtMost(*n))),
             HiveType::Char(n) => array.as_string_opt().map(|a| Self::String(a, CharLimit::Padded(*n))),
             HiveType::Binary => array.as_binary_opt().map(Self::Binary),
+            // Only readers have this type.
+            HiveType::StringBytes => None,
             HiveType::Date => primitive(array).map(Self::Date),
             HiveType::Timestamp => times(array).map(|values| Self::Time { values, zoned: false }),
             HiveType::TimestampLocalTz => times(array).map(|values| Self::Time { values, zoned: true }),

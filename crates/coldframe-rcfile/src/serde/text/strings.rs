@@ -197,6 +197,32 @@ fn malformed_len(bytes: &[u8]) -> usize {
     }
 }
 
+/// The bytes of strings, unescaped and otherwise as they are.
+pub(super) fn bytes<S: CellSource>(source: &S, options: &TextOptions) -> Result<ArrayRef> {
+    if let (Some((data, offsets)), None) = (source.shared(), options.escape) {
+        let nulls = nulls(source, &options.null_format);
+        if let Ok(array) = BinaryArray::try_new(offsets.clone(), data.clone(), nulls) {
+            return Ok(Arc::new(array));
+        }
+    }
+    let mut copied = Copied::new(source);
+    let mut unescaped = Vec::new();
+    for cell in source.cells() {
+        let bytes = cell.map(|c| c.bytes()).filter(|b| *b != options.null_format);
+        match (bytes, options.escape) {
+            (Some(bytes), Some(escape)) if bytes.contains(&escape) => {
+                unescape(bytes, escape, &mut unescaped);
+                copied.data.extend_from_slice(&unescaped);
+            }
+            (bytes, _) => copied.data.extend_from_slice(bytes.unwrap_or_default()),
+        }
+        copied.end_value(bytes.is_some())?;
+    }
+    let (offsets, data, nulls) = copied.finish();
+    let array = BinaryArray::try_new(offsets, data, nulls).map_err(|e| Error::corrupt(e.to_string()))?;
+    Ok(Arc::new(array))
+}
+
 pub(super) fn binary<S: CellSource>(
     source: &S,
     null_format: &[u8],

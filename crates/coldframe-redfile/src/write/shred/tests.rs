@@ -1,4 +1,4 @@
-//! The records in the Dremel paper become its levels; values under nulls; lists of lists.
+//! The records of the Dremel paper give the levels in the paper. Also tested: values under nulls, lists of lists.
 
 use std::sync::Arc;
 

@@ -143,7 +143,7 @@ pub(super) struct Value {
     pub(super) text: String,
     #[prost(bytes = "vec", tag = "6")]
     pub(super) bytes: Vec<u8>,
-    /// The items of a list, or the values of a map, the names of a map's values are in another field.
+    /// The items of a list, or the values of a map, whose names are in `names`.
     #[prost(message, repeated, tag = "7")]
     pub(super) items: Vec<Value>,
     #[prost(string, repeated, tag = "8")]

@@ -129,7 +129,7 @@ impl Known {
     }
 }
 
-/// Whether two fragments visibly have one table; false if only a comparison of their parts can tell.
+/// Whether two fragments share one table object; false if only a comparison of their parts would show equality.
 fn is_same_table(last: &Fragment, next: &Fragment) -> bool {
     let same = |(a, b): (&(String, ArrayRef), &(String, ArrayRef))| a.0 == b.0 && Arc::ptr_eq(&a.1, &b.1);
     Arc::ptr_eq(&last.schema, &next.schema)

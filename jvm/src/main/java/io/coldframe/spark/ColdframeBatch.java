@@ -14,6 +14,7 @@ import org.apache.spark.sql.types.StructType;
 final class ColdframeBatch implements Batch {
   private final OpenTable table;
   private final StructType required;
+  private final int metadata;
   private final String request;
   private final DataType[] keys;
   private InputPartition[] planned;
@@ -21,9 +22,11 @@ final class ColdframeBatch implements Batch {
 
   /**
    * {@code keys}: the types of the partition columns, if the request asks for tasks of one partition each. {@code pruned} receives
-   * the number of units that have no task.
+   * the number of units that have no task. {@code metadata}: the index of the metadata of files among the columns, or -1.
    */
-  ColdframeBatch(OpenTable table, StructType required, String request, DataType[] keys, LongConsumer pruned) {
+  ColdframeBatch(
+      OpenTable table, StructType required, int metadata, String request, DataType[] keys, LongConsumer pruned) {
+    this.metadata = metadata;
     this.keys = keys;
     this.pruned = pruned;
     this.table = table;
@@ -43,14 +46,15 @@ final class ColdframeBatch implements Batch {
 
   @Override
   public PartitionReaderFactory createReaderFactory() {
-    return new ColdframeReaderFactory(required);
+    return new ColdframeReaderFactory(required, metadata);
   }
 
   @Override
   public boolean equals(Object other) {
     return other instanceof ColdframeBatch
         && ((ColdframeBatch) other).table == table
-        && ((ColdframeBatch) other).request.equals(request);
+        && ((ColdframeBatch) other).request.equals(request)
+        && ((ColdframeBatch) other).required.equals(required);
   }
 
   @Override

@@ -20,10 +20,14 @@ final class ColdframeReader implements PartitionReader<ColumnarBatch> {
   private long reader;
   private NativeBatch current;
   private ColumnarBatch batch;
+  private final int metadata;
+  private SourceFile file;
   private long[] counts = new long[Metrics.all().length];
 
-  ColdframeReader(byte[] task, StructType schema) {
+  /** {@code metadata}: the index of the metadata of files among the columns, -1 without them. */
+  ColdframeReader(byte[] task, StructType schema, int metadata) {
     fields = schema.fields();
+    this.metadata = metadata;
     TaskContext context = TaskContext.get();
     memory = TaskMemory.of(context);
     NativeLibrary.load();
@@ -41,11 +45,14 @@ final class ColdframeReader implements PartitionReader<ColumnarBatch> {
       return false;
     }
     tellFile();
-    NativeBatch next = new NativeBatch(layout[0], layout[2], fields.length, memory);
+    NativeBatch next = new NativeBatch(layout[0], layout[2], fields.length - (metadata < 0 ? 0 : 1), memory);
     ColumnVector[] columns = new ColumnVector[fields.length];
     NativeVector.Cursor cursor = new NativeVector.Cursor(layout, 3);
     for (int at = 0; at < columns.length; at++) {
-      columns[at] = new NativeVector(fields[at].dataType(), cursor, next);
+      columns[at] =
+          at == metadata
+              ? FileMetadata.vector((StructType) fields[at].dataType(), file, (int) layout[1])
+              : new NativeVector(fields[at].dataType(), cursor, next);
     }
     current = next;
     if (memory != null) {
@@ -83,7 +90,7 @@ final class ColdframeReader implements PartitionReader<ColumnarBatch> {
   private void tellFile() {
     byte[] known = Native.newFile(reader);
     if (known != null) {
-      SourceFile file = new SourceFile(known);
+      file = new SourceFile(known);
       InputFileBlockHolder.set(file.url, file.start, file.length);
     }
   }

@@ -13,9 +13,12 @@ final class ColdframeReaderFactory implements PartitionReaderFactory {
   private static final long serialVersionUID = 1L;
 
   private final StructType schema;
+  /** The index of the metadata of files among the columns; -1 without them. */
+  private final int metadata;
 
-  ColdframeReaderFactory(StructType schema) {
+  ColdframeReaderFactory(StructType schema, int metadata) {
     this.schema = schema;
+    this.metadata = metadata;
   }
 
   @Override
@@ -30,6 +33,6 @@ final class ColdframeReaderFactory implements PartitionReaderFactory {
 
   @Override
   public PartitionReader<ColumnarBatch> createColumnarReader(InputPartition partition) {
-    return new ColdframeReader(((ColdframePartition) partition).task, schema);
+    return new ColdframeReader(((ColdframePartition) partition).task, schema, metadata);
   }
 }

@@ -72,14 +72,14 @@ final class ColdframeRelation extends BaseRelation implements PrunedFilteredScan
 
   @Override
   public Filter[] unhandledFilters(Filter[] filters) {
-    List<Predicate> remaining = Arrays.asList(builder().pushPredicates(predicates(filters)));
+    List<Predicate> remaining = Arrays.asList(builder().take(predicates(filters)));
     return Arrays.stream(filters).filter(filter -> remaining.contains(filter.toV2())).toArray(Filter[]::new);
   }
 
   @Override
   public RDD<Row> buildScan(String[] columns, Filter[] filters) {
     ColdframeScanBuilder builder = builder();
-    builder.pushPredicates(predicates(filters));
+    builder.take(predicates(filters));
     StructType required = new StructType();
     for (String column : columns) {
       required = required.add(schema.apply(column));

@@ -39,6 +39,10 @@ final class ColdframeScan
   private final OpenTable table;
   private final Map<String, String> options;
   private final StructType required;
+  /** The required columns that the library reads. */
+  private final StructType stored;
+  /** The index of the metadata of files among the required columns, or -1. */
+  private final int metadata;
   private final Predicate[] taken;
   private final FirstRows first;
   private final String aggregates;
@@ -67,6 +71,8 @@ final class ColdframeScan
     this.table = table;
     this.options = options;
     this.required = required;
+    metadata = aggregates == null ? FileMetadata.index(required, schema) : -1;
+    stored = FileMetadata.without(required, metadata);
     this.taken = taken;
     this.first = first;
     this.aggregates = aggregates;
@@ -77,7 +83,7 @@ final class ColdframeScan
   private String request(List<String> more, boolean columns) {
     List<String> all = new ArrayList<>(filters);
     all.addAll(more);
-    return "{\"columns\":" + columns + ",\"schema\":" + table.json(required) + ",\"filters\":" + Json.texts(all)
+    return "{\"columns\":" + columns + ",\"schema\":" + table.json(stored) + ",\"filters\":" + Json.texts(all)
         + first.request + (keys.isEmpty() ? "" : ",\"by_partition\":true") + ",\"aggregates\":" + aggregates + "}";
   }
 
@@ -120,7 +126,7 @@ final class ColdframeScan
   @Override
   public synchronized Batch toBatch() {
     DataType[] types = keys.stream().map(StructField::dataType).toArray(DataType[]::new);
-    return new ColdframeBatch(table, required, request(runtime, false), types, units -> pruned = units);
+    return new ColdframeBatch(table, required, metadata, request(runtime, false), types, units -> pruned = units);
   }
 
   /** Partitioning by the partition columns that the query reads: joins and groups by these columns need no shuffle. */
@@ -133,7 +139,7 @@ final class ColdframeScan
       return new UnknownPartitioning(0);
     }
     for (int at = 1; at < partitioning.length; at++) {
-      keys.add(required.fields()[(int) partitioning[at]]);
+      keys.add(stored.fields()[(int) partitioning[at]]);
     }
     if (keys.stream().anyMatch(Collations::isIn)) {
       keys = new ArrayList<>();
@@ -149,7 +155,7 @@ final class ColdframeScan
   public NamedReference[] filterAttributes() {
     List<String> names = new ArrayList<>();
     List<String> tests = new ArrayList<>();
-    for (StructField field : aggregates == null ? required.fields() : new StructField[0]) {
+    for (StructField field : aggregates == null ? stored.fields() : new StructField[0]) {
       if (!Collations.isIn(field)) {
         names.add(field.name());
         tests.add(Filters.json(new In(field.name(), new Object[1]), schema));
@@ -185,6 +191,13 @@ final class ColdframeScan
     return taken;
   }
 
+  /** Whether Spark would broadcast this side of a join, and then filter the other side with its rows. */
+  boolean isSmall() {
+    long limit = SQLConf.get().autoBroadcastJoinThreshold();
+    long bytes = limit < 0 ? -1 : table.statistics(request(new ArrayList<>(), false))[0];
+    return bytes >= 0 && bytes <= limit;
+  }
+
   /** Opens files only if Spark's cost-based optimizer is on. */
   @Override
   public Statistics estimateStatistics() {
@@ -204,7 +217,7 @@ final class ColdframeScan
 
       /** Overrides a method of Spark 3.4 and later. */
       public Map<NamedReference, Object> columnStats() {
-        return ColumnStatistics.of(required, known, 2);
+        return ColumnStatistics.of(stored, known, 2);
       }
     };
   }

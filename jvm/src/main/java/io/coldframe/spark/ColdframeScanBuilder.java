@@ -1,8 +1,10 @@
 package io.coldframe.spark;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Collectors;
 import org.apache.spark.sql.connector.expressions.SortOrder;
 import org.apache.spark.sql.connector.expressions.aggregate.AggregateFunc;
 import org.apache.spark.sql.connector.expressions.aggregate.Aggregation;
@@ -39,8 +41,25 @@ final class ColdframeScanBuilder
     this.required = schema;
   }
 
+  /**
+   * Takes predicates, and returns those that Spark has to evaluate. Spark plans runtime filters (dynamic partition pruning,
+   * bloom filters) from the side of a join that has a selective filter in the plan. So the filters of a table that is
+   * small enough for that are returned, too, although they are evaluated here.
+   */
   @Override
   public Predicate[] pushPredicates(Predicate[] predicates) {
+    Predicate[] remaining = take(predicates);
+    List<Predicate> selective = Arrays.stream(taken).filter(Filters::isSelective).collect(Collectors.toList());
+    if (selective.isEmpty() || !scan().isSmall()) {
+      return remaining;
+    }
+    List<Predicate> seen = new ArrayList<>(Arrays.asList(remaining));
+    seen.addAll(selective);
+    return seen.toArray(new Predicate[0]);
+  }
+
+  /** Takes predicates, and returns the others. */
+  Predicate[] take(Predicate[] predicates) {
     List<String> json = new ArrayList<>();
     for (Predicate predicate : predicates) {
       json.add(Filters.json(predicate));

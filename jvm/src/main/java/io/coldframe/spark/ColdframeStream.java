@@ -115,7 +115,7 @@ final class ColdframeStream implements MicroBatchStream, SupportsTriggerAvailabl
 
   @Override
   public PartitionReaderFactory createReaderFactory() {
-    return new ColdframeReaderFactory(required);
+    return new ColdframeReaderFactory(required, -1);
   }
 
   @Override

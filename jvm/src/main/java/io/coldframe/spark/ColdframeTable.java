@@ -6,6 +6,8 @@ import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;
+import org.apache.spark.sql.connector.catalog.MetadataColumn;
+import org.apache.spark.sql.connector.catalog.SupportsMetadataColumns;
 import org.apache.spark.sql.connector.catalog.SupportsRead;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.catalog.Table;
@@ -22,23 +24,39 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import scala.Option;
 
 /** Files as a table. It holds no state of a query; each query has a scan of its own. */
-final class ColdframeTable implements SupportsRead, SupportsWrite {
+final class ColdframeTable implements SupportsRead, SupportsWrite, SupportsMetadataColumns {
   private static final String PYTHON = "coldframe_python";
 
   private final Map<String, String> options;
   private final StructType schema;
+  private final Transform[] partitioning;
+  /** Whether this connector writes, and not the Python source. */
+  private Boolean isWritten;
+
   private OpenTable open;
 
   ColdframeTable(OpenTable open, StructType schema, Map<String, String> options) {
+    this(open, schema, options, new Transform[0]);
+  }
+
+  private ColdframeTable(OpenTable open, StructType schema, Map<String, String> options, Transform[] partitioning) {
     this.open = open;
+    this.partitioning = partitioning;
     // As in Spark's own sources of files: files may have nulls, whatever the user's schema says.
     this.schema = schema.asNullable();
     this.options = options;
   }
 
   /** A table with the user's columns. It is opened at the first read, since the target of a write need not exist yet. */
-  ColdframeTable(Map<String, String> options, StructType schema) {
-    this(null, schema, options);
+  ColdframeTable(Map<String, String> options, StructType schema, Transform[] partitioning) {
+    this(null, schema, options, partitioning);
+  }
+
+  private synchronized boolean isWritten() {
+    if (isWritten == null) {
+      isWritten = Writes.isByHadoop(options);
+    }
+    return isWritten;
   }
 
   @Override
@@ -55,13 +73,32 @@ final class ColdframeTable implements SupportsRead, SupportsWrite {
   }
 
   @Override
+  public MetadataColumn[] metadataColumns() {
+    return FileMetadata.columns(schema);
+  }
+
+  @Override
   public Set<TableCapability> capabilities() {
+    // Without BATCH_WRITE, save() goes to ColdframeSource.createRelation, which has all modes and partitionBy.
     return Collections.unmodifiableSet(
-        EnumSet.of(
-            TableCapability.BATCH_READ,
-            TableCapability.MICRO_BATCH_READ,
-            TableCapability.BATCH_WRITE,
-            TableCapability.TRUNCATE));
+        isWritten()
+            ? EnumSet.of(
+                TableCapability.BATCH_READ,
+                TableCapability.MICRO_BATCH_READ,
+                TableCapability.V1_BATCH_WRITE,
+                TableCapability.OVERWRITE_BY_FILTER,
+                TableCapability.TRUNCATE)
+            : EnumSet.of(
+                TableCapability.BATCH_READ,
+                TableCapability.MICRO_BATCH_READ,
+                TableCapability.BATCH_WRITE,
+                TableCapability.TRUNCATE));
+  }
+
+  /** The Python source knows no partitions. */
+  @Override
+  public Transform[] partitioning() {
+    return isWritten() ? partitioning : new Transform[0];
   }
 
   @Override
@@ -77,9 +114,14 @@ final class ColdframeTable implements SupportsRead, SupportsWrite {
     return new ColdframeScanBuilder(opened, schema, all);
   }
 
-  /** Writing is done by the Python source. */
+  /** SQL writes through this connector. Stores that Hadoop lacks are written by the Python source. */
   @Override
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
+    if (isWritten()) {
+      Map<String, String> all = new HashMap<>(options);
+      all.putAll(ColdframeSource.lower(info.options().asCaseSensitiveMap()));
+      return new TableWrite(all, TableWrite.columns(partitioning));
+    }
     Table table = pythonSource().getTable(info.schema(), new Transform[0], Places.forWriting(options));
     return ((SupportsWrite) table).newWriteBuilder(info);
   }

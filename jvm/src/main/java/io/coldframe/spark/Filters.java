@@ -1,5 +1,6 @@
 package io.coldframe.spark;
 
+import java.util.Arrays;
 import org.apache.spark.sql.connector.expressions.Expression;
 import org.apache.spark.sql.connector.expressions.Literal;
 import org.apache.spark.sql.connector.expressions.NamedReference;
@@ -14,6 +15,30 @@ final class Filters {
   private static final int MAX_DEPTH = 50;
 
   private Filters() {}
+
+  /** Whether Spark takes a filter for selective, as in its {@code PredicateHelper.isLikelySelective}. */
+  static boolean isSelective(Predicate predicate) {
+    switch (predicate.name()) {
+      case "AND":
+      case "OR":
+      case "NOT":
+        boolean isAny = Arrays.stream(predicate.children()).anyMatch(Filters::isSelectivePart);
+        boolean isAll = Arrays.stream(predicate.children()).allMatch(Filters::isSelectivePart);
+        return predicate.name().equals("OR") ? isAll : isAny;
+      case "IS_NULL":
+      case "IS_NOT_NULL":
+      case "BOOLEAN_EXPRESSION":
+      case "ALWAYS_TRUE":
+      case "ALWAYS_FALSE":
+        return false;
+      default:
+        return true;
+    }
+  }
+
+  private static boolean isSelectivePart(Expression part) {
+    return part instanceof Predicate && isSelective((Predicate) part);
+  }
 
   static String json(Predicate predicate) {
     StringBuilder out = new StringBuilder();
@@ -32,7 +57,7 @@ final class Filters {
     if (name.startsWith("`")) {
       name = name.substring(1, name.length() - 1).replace("``", "`");
     }
-    if (!java.util.Arrays.asList(schema.fieldNames()).contains(name)) {
+    if (!Arrays.asList(schema.fieldNames()).contains(name)) {
       return null;
     }
     String type = schema.apply(name).dataType().json();
@@ -63,7 +88,7 @@ final class Filters {
 
   private static void write(Expression of, StringBuilder out, int depth) {
     if (of instanceof NamedReference) {
-      out.append("{\"name\":").append(Json.texts(java.util.Arrays.asList(((NamedReference) of).fieldNames()))).append('}');
+      out.append("{\"name\":").append(Json.texts(Arrays.asList(((NamedReference) of).fieldNames()))).append('}');
     } else if (of instanceof Literal) {
       Literal<?> literal = (Literal<?>) of;
       String type = literal.dataType().json();

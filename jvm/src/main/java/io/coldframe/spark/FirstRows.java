@@ -37,7 +37,7 @@ final class FirstRows {
     SortOrder first = orders[0];
     boolean isColumn =
         first.expression() instanceof NamedReference && ((NamedReference) first.expression()).fieldNames().length == 1;
-    if (!isColumn) {
+    if (!isColumn || ((NamedReference) first.expression()).fieldNames()[0].equals(FileMetadata.NAME)) {
       return null;
     }
     return ",\"top\":{\"name\":" + Json.text(((NamedReference) first.expression()).fieldNames()[0])

@@ -11,6 +11,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
+import java.util.regex.Pattern;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.AttributeReference;
@@ -39,6 +40,12 @@ final class HiveTable implements SupportsRead {
 
   /** The metastore's name for the partition of null. */
   private static final String NULL = "__HIVE_DEFAULT_PARTITION__";
+
+  private static final String SERDE_PROPERTIES = "serde_properties.";
+
+  /** The properties of tables that mean something to a SerDe: as {@code of_serde} in properties.rs. */
+  private static final Pattern OF_SERDES =
+      Pattern.compile("(serialization|hive\\.serialization|hive\\.lazysimple)\\..*|.*\\.delim|timestamp\\.formats");
 
   private static final String BY_POSITION = "orc.force.positional.evolution";
 
@@ -92,7 +99,7 @@ final class HiveTable implements SupportsRead {
     List<?> keys = (List<?>) Reflected.call(table, "getPartitionKeys");
     Map<String, String> options = options(table, storage);
     String columns = columns(storage);
-    options.put("schema", columns);
+    options.put("schema", isPlainOrc(options) ? withBytes(columns) : columns);
     if (options.get("format").equals("orc")) {
       checkOrc(session, storage);
     }
@@ -112,7 +119,7 @@ final class HiveTable implements SupportsRead {
       HivePartitions partitions = new HivePartitions(session, read, condition);
       for (Object partition : partitions.of(calls, database, name)) {
         Object own = Reflected.call(partition, "getSd");
-        Map<String, String> ownOptions = options(partition, own);
+        Map<String, String> ownOptions = ofPartition(options, partition, own);
         if (read.isTransactional()) {
           checkFirst(names(storage), names(own));
         } else {
@@ -212,10 +219,25 @@ final class HiveTable implements SupportsRead {
     Map<String, String> options = new HashMap<>();
     options.put("format", "rcfile");
     options.put("serde", Reflected.text(info, "getSerializationLib"));
+    options.put(SERDE_PROPERTIES + "coldframe.text", "bytes"); // as in Spark's reader, texts that are not UTF-8 stay as they are
     options.put("hive_version", "2.3"); // the version of the SerDes in all supported releases of Spark
-    properties(options, Reflected.call(of, "getParameters"), true);
+    // As in Hive's MetaStoreUtils.getSchema: properties of the table replace those of its SerDe.
     properties(options, Reflected.call(info, "getParameters"), false);
+    properties(options, Reflected.call(of, "getParameters"), true);
     return options;
+  }
+
+  /** A partition's options: Spark initialises the SerDe with the table's properties, which the partition's own replace. */
+  private Map<String, String> ofPartition(Map<String, String> ofTable, Object partition, Object storage)
+      throws HiveScans.FallbackToSpark, ReflectiveOperationException {
+    Map<String, String> all = options(partition, storage);
+    ofTable.forEach(
+        (name, value) -> {
+          if (name.startsWith(SERDE_PROPERTIES)) {
+            all.putIfAbsent(name, value);
+          }
+        });
+    return all;
   }
 
   private static Map<String, String> ofTransactional(Object of, String format)
@@ -242,13 +264,27 @@ final class HiveTable implements SupportsRead {
     Map<?, ?> properties = given == null ? Collections.emptyMap() : (Map<?, ?>) given;
     properties.forEach(
         (name, value) -> {
-          boolean isOfSerde = name.toString().startsWith("serialization.") || name.toString().endsWith(".delim");
+          boolean isOfSerde = OF_SERDES.matcher(name.toString()).matches();
           // Hive 2 only knows the misspelt name colelction.delim.
           boolean isKnown = !name.equals("collection.delim");
-          if (isKnown && (!ofTable || isOfSerde)) {
-            options.put("serde_properties." + name, value.toString());
+          if (isKnown && value != null && (!ofTable || isOfSerde)) {
+            options.put(SERDE_PROPERTIES + name, value.toString());
           }
         });
+  }
+
+  private boolean isPlainOrc(Map<String, String> options) {
+    return options.get("format").equals("orc") && !read.isTransactional();
+  }
+
+  /** The columns with texts as bytes, which Spark's reader passes on as they are. Names are quoted, or end with a colon. */
+  private static String withBytes(String columns) {
+    StringBuilder out = new StringBuilder();
+    String[] parts = columns.split("`", -1);
+    for (int at = 0; at < parts.length; at++) {
+      out.append(at == 0 ? "" : "`").append(at % 2 == 1 ? parts[at] : parts[at].replaceAll("\\bstring\\b(?!\\s*:)", "binary"));
+    }
+    return out.toString();
   }
 
   /** The columns as a Hive column list. */

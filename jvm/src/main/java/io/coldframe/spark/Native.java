@@ -12,7 +12,7 @@ final class Native {
    * The version of the calls below and of the bytes that are exchanged. The version must be raised here and
    * in the library whenever the calls or the bytes change.
    */
-  static final int CALLS = 3;
+  static final int CALLS = 4;
 
   /** The library's {@link #CALLS}. */
   static native int calls();

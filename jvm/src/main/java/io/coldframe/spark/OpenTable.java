@@ -1,5 +1,6 @@
 package io.coldframe.spark;
 
+import io.coldframe.NotFoundError;
 import java.lang.ref.PhantomReference;
 import java.lang.ref.ReferenceQueue;
 import java.nio.charset.StandardCharsets;
@@ -29,6 +30,9 @@ final class OpenTable {
       this.number = number;
     }
   }
+
+  /** Instead of a handle: the table of an empty folder, whose columns the user or the catalog gives. */
+  private static final long NOTHING = 0;
 
   private final boolean ofHive;
   private final Map<String, String> options;
@@ -69,7 +73,14 @@ final class OpenTable {
         Native.closeTable(reference.number);
       }
       NativeLibrary.load();
-      number = Native.open(Json.bytes(opening(user)));
+      try {
+        number = Native.open(Json.bytes(opening(user)));
+      } catch (NotFoundError e) {
+        if (user == null || folders != null || !Writes.isEmptyFolder(options)) {
+          throw e;
+        }
+        return NOTHING;
+      }
       REFERENCES.add(new Reference(this, number));
       texts(Native.notices(number)).forEach(LOG::warning);
     }
@@ -91,8 +102,12 @@ final class OpenTable {
     return this;
   }
 
+  private boolean isEmpty() {
+    return number() == NOTHING;
+  }
+
   String name() {
-    return new String(Native.name(number()), StandardCharsets.UTF_8);
+    return isEmpty() ? "an empty folder" : new String(Native.name(number()), StandardCharsets.UTF_8);
   }
 
   /** Splits texts that each end with a zero byte. */
@@ -114,6 +129,9 @@ final class OpenTable {
 
   /** For each filter, whether the library evaluates it. */
   boolean[] takes(List<String> filters) {
+    if (isEmpty()) {
+      return new boolean[filters.size()];
+    }
     byte[] flags = Native.takes(number(), Json.bytes(Json.texts(filters)));
     boolean[] taken = new boolean[flags.length];
     for (int at = 0; at < flags.length; at++) {
@@ -124,25 +142,25 @@ final class OpenTable {
 
   /** The columns of the results of some aggregates; null if Spark has to compute one of them. */
   StructType aggregates(String functions) {
-    byte[] columns = Native.aggregates(number(), Json.bytes(functions));
+    byte[] columns = isEmpty() ? null : Native.aggregates(number(), Json.bytes(functions));
     return columns == null ? null : (StructType) DataType.fromJson(new String(columns, StandardCharsets.UTF_8));
   }
 
   long[] statistics(String request) {
-    return Native.statistics(number(), Json.bytes(request));
+    return isEmpty() ? new long[] {0, 0} : Native.statistics(number(), Json.bytes(request));
   }
 
   long[] partitioning(String request) {
-    return Native.partitioning(number(), Json.bytes(request));
+    return isEmpty() ? new long[0] : Native.partitioning(number(), Json.bytes(request));
   }
 
   /** A filter that the first rows in an order pass; null if all rows would pass. */
   String top(String request) {
-    byte[] filter = Native.top(number(), Json.bytes(request));
+    byte[] filter = isEmpty() ? null : Native.top(number(), Json.bytes(request));
     return filter == null ? null : new String(filter, StandardCharsets.UTF_8);
   }
 
   byte[] plan(String request) {
-    return Native.plan(number(), Json.bytes(request));
+    return isEmpty() ? Planned.nothing() : Native.plan(number(), Json.bytes(request));
   }
 }

@@ -46,6 +46,15 @@ final class Places {
               + "|dfs\\.client\\.use\\.datanode\\.hostname|hadoop\\.security\\.authentication|hadoop\\.rpc\\.protection"
               + "|dfs\\.data\\.transfer\\.protection|dfs\\.encrypt\\.data\\.transfer");
 
+  private static final List<String> AZURE = Arrays.asList("abfs", "abfss", "wasb", "wasbs", "adl", "az", "azure");
+  /** Settings of identity, place and encryption; those of buffers and the like change no answer. */
+  private static final Pattern OF_GOOGLE =
+      Pattern.compile("google\\.cloud\\.auth\\..*|fs\\.gs\\.(auth|project|storage|encryption|requester|proxy|delegation|authorization)\\..*");
+  private static final Pattern OF_AZURE =
+      Pattern.compile(
+          "fs\\.azure\\.(account|sas|delegation|encryption|client|endpoint|ssl|enable\\.delegation|identity|authorization|secure)\\..*"
+              + "|fs\\.adl\\..*|dfs\\.adls\\..*");
+
   /** The options with paths that need no Hadoop configuration. */
   final Map<String, String> options;
   /** Hadoop's settings for the library's client of HDFS, which options of the user override. */
@@ -80,7 +89,7 @@ final class Places {
       options.put(name, name.equals("paths") ? Json.texts(made) : made.get(0));
     }
     Map<String, String> storage = storage(paths, session, options);
-    // Names of Hadoop have capitals, which names of options lose; the names of other stores' options have none.
+    // Names of options lose their capitals. Hadoop's names, which have a dot, need them, so they are kept apart.
     Map<String, String> ofHadoop = new TreeMap<>();
     storage.forEach(
         (name, value) -> {
@@ -205,6 +214,7 @@ final class Places {
     if (isS3a(path, session)) {
       return S3aSettings.of(bucket(path), session, options);
     }
+    checkOthers(path, session, options);
     Map<String, String> settings = new TreeMap<>();
     if ("hdfs".equals(scheme(path)) && !isGiven(options, "hadoop_conf_dir")) {
       for (Map.Entry<String, String> entry : session) {
@@ -215,6 +225,25 @@ final class Places {
       }
     }
     return settings;
+  }
+
+  /**
+   * Refuses the session's settings of Google's and Azure's stores that say who reads and from where: the library's clients do
+   * not follow them, and would read with other credentials.
+   */
+  private static void checkOthers(String path, Configuration session, Map<String, String> options) {
+    String scheme = scheme(path);
+    Pattern names = scheme == null ? null : scheme.equals("gs") ? OF_GOOGLE : AZURE.contains(scheme) ? OF_AZURE : null;
+    if (names == null || !options.getOrDefault(STORAGE, "").isEmpty() || options.keySet().stream().anyMatch(name -> name.startsWith(STORAGE + "."))) {
+      return;
+    }
+    for (Map.Entry<String, String> entry : session) {
+      if (names.matcher(entry.getKey()).matches() && explicit(session, entry.getKey()) != null) {
+        throw new UnsupportedError(
+            "the session's setting " + entry.getKey() + ": coldframe's client of " + scheme
+                + ":// cannot follow it; storage_options give it settings of its own");
+      }
+    }
   }
 
   /** Whether Spark reads a URL through S3A. */
@@ -231,7 +260,7 @@ final class Places {
   }
 
   /** The texts of a JSON list. Spark's classes for JSON are in another package in other releases. */
-  private static List<String> list(String json) {
+  static List<String> list(String json) {
     try {
       Class<?> type = Class.forName("com.fasterxml.jackson.databind.ObjectMapper");
       Object mapper = type.getConstructor().newInstance();

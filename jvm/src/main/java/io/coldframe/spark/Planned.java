@@ -50,6 +50,11 @@ final class Planned {
     }
   }
 
+  /** A plan without tasks. */
+  static byte[] nothing() {
+    return new byte[Long.BYTES + Integer.BYTES];
+  }
+
   /** The number of units that have no task in a plan, because metadata rule them out. */
   static long pruned(byte[] planned) {
     return ByteBuffer.wrap(planned).getLong();

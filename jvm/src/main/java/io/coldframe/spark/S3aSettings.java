@@ -12,9 +12,9 @@ import java.util.regex.Pattern;
 import org.apache.hadoop.conf.Configuration;
 
 /**
- * Hadoop's settings of S3A as options of the library's client. A setting that would make S3A ask another endpoint, as
- * another user, or decrypt, and that the client lacks, is an {@link UnsupportedError}. Knowledge is from the page
- * "Connecting to an Amazon S3 Bucket through the S3A Connector" of Hadoop's documentation.
+ * Hadoop's settings of S3A as options of the library's client. If the client lacks a setting that makes S3A use another
+ * endpoint or user, or decrypt data, this is an {@link UnsupportedError}. Source: the page "Connecting to an Amazon S3
+ * Bucket through the S3A Connector" of Hadoop's documentation.
  */
 final class S3aSettings {
   private static final String PREFIX = "fs.s3a.";

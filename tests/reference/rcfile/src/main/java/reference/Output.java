@@ -40,7 +40,7 @@ final class Output {
 
     /**
      * @param twin the file that Hive reads the truth from: the same rows, where it cannot read its own file
-     * @param open what else than schema, serde and properties a reader must be told
+     * @param open what a reader must know besides schema, serde and properties
      * @param more further keys of the file's entry
      */
     void add(
