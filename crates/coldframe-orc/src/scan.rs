@@ -12,7 +12,7 @@
 //! | [`readers`] | the columns of a stripe, open at a row |
 //! | [`anchor`], [`statements`], [`tallies`], [`text_bounds`] | what decoded values must agree with: positions, statistics |
 //! | [`survey`] | how well the row groups of a column are proved, once one of them has failed |
-//! | [`scout`], [`handed`] | rows that pass, by the filter's columns; these columns beside the others |
+//! | [`scout`], [`scouted`], [`handed`] | rows that pass, by the filter's columns; these columns beside the others |
 //! | [`malformed`] | values that their types cannot hold |
 //! | [`superfluous`] | fields with values for the nulls of their struct, too |
 //! | [`column`](mod@column) | from streams to arrays |
@@ -33,6 +33,7 @@ pub(crate) mod ranges;
 mod readers;
 pub(crate) mod rle;
 pub(crate) mod scout;
+mod scouted;
 pub(crate) mod statements;
 pub(crate) mod stream;
 mod superfluous;

@@ -253,7 +253,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn integers_are_found_as_in_a_list(
+        fn integers_are_looked_up_as_in_a_list(
             set in proptest::collection::vec(prop_oneof![-9i64..9, any::<i64>()], 0..300),
             others in proptest::collection::vec(prop_oneof![-9i64..9, any::<i64>()], 0..200),
         ) {

@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use arrow_array::RecordBatch;
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder};
+use arrow_schema::DataType;
 use coldframe_core::{Error, PlanRequest, Projection, Result, Scouting};
 
 use super::decode::StripeBatches;
@@ -46,11 +47,13 @@ pub(crate) struct ScoutShared {
 }
 
 impl ScoutShared {
-    /// The state for a filtered scan; `None` if the filter uses all columns of the scan.
+    /// The state for a filtered scan; `None` if no column can be decoded later, or tested by the entries of its
+    /// dictionary.
     pub(crate) fn new(shape: &Arc<Shape>, request: &PlanRequest) -> Result<Option<Self>> {
         let Some(scouting) = Scouting::new(request) else { return Ok(None) };
         let decode = Projection::resolve(&shape.schema, Some(&[]), &scouting.paths())?.decode;
-        if decode.fields().is_empty() || decode == request.decode {
+        let has_text = decode.fields().iter().any(|field| *field.data_type() == DataType::Utf8);
+        if decode.fields().is_empty() || (decode == request.decode && !has_text) {
             return Ok(None);
         }
         let own = PlanRequest { decode, scan: request.scan.clone(), damage: request.damage.clone() };
@@ -106,7 +109,10 @@ impl Scout {
 
     /// Examines the next row groups, and plans what `others` decode, which have the other columns; possibly nothing.
     /// `None` after the last row group.
-    pub(super) fn next_found(&mut self, others: &mut StripeBatches) -> Result<Option<(Found, Vec<Run>)>> {
+    pub(super) fn next_examined(
+        &mut self,
+        others: &mut StripeBatches,
+    ) -> Result<Option<(Examined, Vec<Run>)>> {
         if self.untested.is_empty() {
             if self.left.is_empty() {
                 return Ok(None);
@@ -118,8 +124,11 @@ impl Scout {
             self.untested = runs.iter().map(|run| run.rows.clone()).filter(|rows| !rows.is_empty()).collect();
             self.batches.set_tasks(runs.into_iter());
         }
-        let found = self.examine()?;
-        let passing = found.passing();
+        let examined = self.examine()?;
+        if self.handed.is_all() {
+            return Ok(Some((examined, Vec::new())));
+        }
+        let passing = examined.passing();
         let in_group = |group: &Run| within(&passing, &group.rows).next().is_some();
         let wanted: Vec<bool> = self.groups.iter().map(in_group).collect();
         let stay = wanted.iter().filter(|wanted| **wanted).count();
@@ -127,8 +136,8 @@ impl Scout {
         // Where statistics have excluded row groups, those that are left are few.
         let is_whole = self.batches.has_whole_streams();
         if is_whole && stay * MANY > wanted.len() && others.pass_over()? {
-            let runs = passing.into_iter().map(|part| found.run(part)).collect();
-            return Ok(Some((found, runs)));
+            let runs = passing.into_iter().map(|part| examined.run(part)).collect();
+            return Ok(Some((examined, runs)));
         }
         let trimmed = |(run, _): (Run, Range<usize>)| {
             let positions = run.positions.filter(|_| !others.passes_over());
@@ -140,12 +149,12 @@ impl Scout {
             Run { wanted, ..run }
         };
         let runs = ranges::runs(&self.groups, &wanted).map(trimmed).collect();
-        Ok(Some((found, runs)))
+        Ok(Some((examined, runs)))
     }
 
     /// Decodes the filter's columns, and keeps what passes of those that are handed out: until all rows of the row groups
     /// are tested, or what passes takes the memory of a batch.
-    fn examine(&mut self) -> Result<Found> {
+    fn examine(&mut self) -> Result<Examined> {
         let most = self.shared.scan.shape.options.limits.batch_bytes();
         let (mut tested, mut passed, mut bytes) = (Vec::new(), Vec::new(), 0u64);
         while !self.untested.is_empty() && bytes < most {
@@ -173,7 +182,7 @@ impl Scout {
                 passed.push(of_batch);
             }
         }
-        Ok(Found { tested, batch: self.handed.together(&passed)?, given: 0 })
+        Ok(Examined { tested, batch: self.handed.together(&passed)?, given: 0 })
     }
 }
 
@@ -184,8 +193,8 @@ struct Tested {
     bits: BooleanBuffer,
 }
 
-/// What a scout found in some row groups.
-pub(super) struct Found {
+/// What a scout has of the row groups that it examined.
+pub(super) struct Examined {
     /// In the order of their rows.
     tested: Vec<Tested>,
     /// The columns that the scout hands out, of the rows that pass.
@@ -194,7 +203,7 @@ pub(super) struct Found {
     given: usize,
 }
 
-impl Found {
+impl Examined {
     /// The rows that pass, with the rows between those that are close to each other.
     fn passing(&self) -> Vec<Passing> {
         let mut passing = Vec::new();
@@ -227,10 +236,15 @@ impl Found {
         Run { kept, ..Run::new(part.rows, None) }
     }
 
+    /// The columns that the scout hands out, of all rows that pass.
+    pub(super) fn into_batch(self) -> RecordBatch {
+        self.batch
+    }
+
     /// The columns that the scout hands out, of the next `rows` rows that pass.
     pub(super) fn next_rows(&mut self, rows: usize) -> Result<RecordBatch> {
         if rows > self.batch.num_rows() - self.given {
-            return Err(Error::invalid("more rows pass than a scout found"));
+            return Err(Error::invalid("more rows pass than a scout kept"));
         }
         let start = self.given;
         self.given += rows;
@@ -306,15 +320,15 @@ mod tests {
         };
         let batch = RecordBatch::new_empty(Arc::new(arrow_schema::Schema::empty()));
         let tested = vec![tested(3, &[true, false]), tested(5, &[true]), tested(8, &[false, false, true])];
-        let mut found = Found { tested, batch, given: 0 };
-        let of = |rows: Range<u64>| found.bits(&rows).set_indices().collect::<Vec<_>>();
+        let mut examined = Examined { tested, batch, given: 0 };
+        let of = |rows: Range<u64>| examined.bits(&rows).set_indices().collect::<Vec<_>>();
         assert_eq!(of(0..12), [3, 5, 10]);
         assert_eq!([of(4..6), of(6..8), of(10..11)], [vec![1], vec![], vec![0]]);
-        let [first] = found.passing().try_into().ok().unwrap();
+        let [first] = examined.passing().try_into().ok().unwrap();
         assert_eq!((first.rows.clone(), first.count), (3..11, 3));
-        let kept = found.run(first).kept.unwrap();
+        let kept = examined.run(first).kept.unwrap();
         assert_eq!((kept.len(), kept.count_set_bits()), (8, 3));
-        assert!(found.next_rows(1).is_err());
+        assert!(examined.next_rows(1).is_err());
     }
 
     #[test]

@@ -8,9 +8,10 @@ use coldframe_core::{BatchIter, DecodeUnit, Result};
 use super::column::input::StoredStreams;
 use super::decode::StripeBatches;
 use super::fetched;
-use super::handed::{Handed, Scouted};
+use super::handed::Handed;
 use super::job::{ScanShared, StripeJob};
 use super::scout::{Scout, ScoutShared, rows_tested_together};
+use super::scouted::Scouted;
 
 /// Decodes one stripe.
 pub(crate) struct DecodeStripe {
@@ -33,8 +34,12 @@ impl DecodeUnit for DecodeStripe {
         let is_useful = |scout: &Arc<ScoutShared>| !candidates.is_empty() && scout.is_useful();
         if let Some(shared) = scout.filter(|scout| job.deferred.is_some() || is_useful(scout)) {
             let (handed, others) = Handed::divide(&scan, &shared.scan)?;
-            if job.deferred.is_some() || !handed.reads_twice() || shared.saves_bytes(&scan, &job) {
-                let keyed = shared.scan.keyed(&job.layout, rows_tested_together(&candidates));
+            let keyed = shared.scan.keyed(&job.layout, rows_tested_together(&candidates));
+            let is_worth = match handed.is_all() {
+                true => keyed.is_some(),
+                false => !handed.reads_twice() || shared.saves_bytes(&scan, &job),
+            };
+            if job.deferred.is_some() || is_worth {
                 let tested = keyed.map_or_else(|| shared.scan.clone(), Arc::new);
                 // All of its own streams are here.
                 let own = StripeJob { deferred: None, ..job.clone() };

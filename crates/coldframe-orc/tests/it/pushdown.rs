@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
-use arrow_schema::{DataType, Schema};
+use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray, StructArray};
+use arrow_schema::{DataType, Field, Schema};
 use arrow_select::concat::concat_batches;
 use arrow_select::filter::filter_record_batch;
 use coldframe_core::predicate::Pattern;
@@ -346,6 +346,59 @@ fn splits_of_stripes_that_a_filter_excludes_are_left_out() {
                 .map(|split| rows::scan(opened.file.as_ref(), &scan, Some(split)).unwrap().batch);
             let matching = concat_batches(&batch.schema(), &parts.collect::<Vec<_>>()).unwrap();
             assert_eq!(matching, expected, "{bound:?} {target}");
+        }
+    }
+}
+
+/// What the scout decoded of the filter's columns is handed out beside the other columns: for few rows that pass and for
+/// many, with little memory for what it keeps, and with gaps between the row groups that it examines.
+#[test]
+fn columns_of_the_filter_are_handed_out_beside_the_others() {
+    let rows = 30_000;
+    let long = |i: i64| format!("{i:0300}");
+    let text: ArrayRef = Arc::new(StringArray::from_iter_values((0..rows).map(long)));
+    let nested: ArrayRef = Arc::new(StructArray::from(vec![(
+        Arc::new(Field::new("n", DataType::Int64, true)),
+        Arc::new((0..rows).map(|i| (i % 5 > 0).then_some(i)).collect::<Int64Array>()) as ArrayRef,
+    )]));
+    let table = table(rows);
+    let batch = RecordBatch::try_from_iter_with_nullable([
+        ("word", table.column_by_name("word").unwrap().clone(), true),
+        ("id", table.column_by_name("id").unwrap().clone(), true),
+        ("nested", nested, true),
+        ("text", text, true),
+        ("sparse", table.column_by_name("sparse").unwrap().clone(), true),
+    ])
+    .unwrap();
+    let options = [("row_index_stride", Value::Int(1000)), ("stripe_rows", Value::Int(25_000))];
+    let bytes = written(&batch, &options);
+    let number = |column: &str, op, value: i64| {
+        Predicate::compare(column, op, Arc::new(Int64Array::from(vec![value])) as ArrayRef)
+    };
+    let like = |column: &str, pattern| Predicate::Like {
+        column: column.to_owned(),
+        pattern: Pattern::new(pattern),
+        negated: false,
+    };
+    let some = Predicate::Or(vec![number("id", Op::Lt, 1500), number("id", Op::Gt, 8500)]);
+    let predicates = [
+        like("word", "%77"),
+        like("text", "%7"),
+        like("text", "%"),
+        number("sparse", Op::Ge, 0),
+        number("nested.n", Op::Ge, 100),
+        Predicate::And(vec![some, like("text", "%1%"), like("word", "%2%")]),
+    ];
+    for limit in [None, Some(4 << 20)] {
+        let mut open_options = OpenOptions::default();
+        open_options.limits.memory_limit = limit.unwrap_or(open_options.limits.memory_limit);
+        let opened = open("handed out", bytes.clone(), &open_options).unwrap();
+        for predicate in &predicates {
+            let expected = filter_record_batch(&batch, &predicate.evaluate(&batch).unwrap()).unwrap();
+            let scan = Scan { predicate: Some(predicate.clone()), ..Scan::default() };
+            let got = rows::scan(opened.file.as_ref(), &scan, None).unwrap();
+            assert!(got.error.is_none(), "{:?}", got.error);
+            assert_eq!(got.batch, expected, "{predicate:?}");
         }
     }
 }
