@@ -27,6 +27,7 @@ ENGINE = frozenset(
         "test_cli_shell",
         "test_filter_law",
         "test_fixtures",
+        "test_halves",
         "test_hbase_corpus",
         "test_hfile_lookups",
         "test_lying_indexes::test_lying_indexes_give_no_wrong_row_over_all_fixtures",

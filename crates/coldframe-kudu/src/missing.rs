@@ -204,7 +204,7 @@ fn is_tablet_id(name: &str) -> bool {
 /// Whether a tablet must have a log but has no log, or only empty files: a server writes to the log before
 /// anything else, and keeps its newest segment. Only a tablet that was just created has no log.
 pub(crate) fn lacks_log(tablet: &Tablet) -> bool {
-    tablet.segments.bytes() == 0 && !is_new(tablet)
+    tablet.segments.bytes() == 0 && !tablet.is_new()
 }
 
 /// Whether the newest of several segments has no header. A server that is killed between the creation of a segment and its
@@ -213,11 +213,6 @@ pub(crate) fn lacks_end_of_log(tablet: &Tablet, folder: &dyn Folder) -> Result<b
     let newest = tablet.segments.iter().next_back().filter(|_| tablet.segments.count() > 1);
     let Some((_, path, len)) = newest else { return Ok(false) };
     Ok(len == 0 || folder.open(path)?.read(0..len.min(HEAD))?.iter().all(|byte| *byte == 0))
-}
-
-/// Whether a tablet may have been created without anything being written to its log yet.
-pub(crate) fn is_new(tablet: &Tablet) -> bool {
-    tablet.rowsets.is_empty() && tablet.server.dirs.wals.is_some() && tablet.term() <= 0
 }
 
 #[cfg(test)]

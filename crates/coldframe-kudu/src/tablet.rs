@@ -298,6 +298,11 @@ impl Tablet {
         self.state == Some(READY)
     }
 
+    /// Whether the tablet may have been created without anything being written to its log yet.
+    pub(crate) fn is_new(&self) -> bool {
+        self.rowsets.is_empty() && self.server.dirs.wals.is_some() && self.term() <= 0
+    }
+
     /// Orders replicas by their super blocks and Raft groups: first the replicas with newer members of the
     /// Raft group, then the replicas whose server is a member, then the replicas with newer schemas. How
     /// often a replica has flushed does not matter.

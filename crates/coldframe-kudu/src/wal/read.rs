@@ -25,7 +25,6 @@ use crate::layout::operations::{
     AlterSchema, Commit, EntryBatch, LogEntry, OpId, ParticipantOp, Replicate, Store, Write, kind,
 };
 use crate::layout::proto;
-use crate::missing::is_new;
 use crate::schema::TableSchema;
 use crate::store::segments::open_segment;
 use crate::tablet::Tablet;
@@ -178,7 +177,7 @@ pub(crate) fn read(tablet: &Tablet, folder: &dyn Folder, how: (bool, &Limits)) -
         && reader.log.segments == 0
         && reader.log.holes.is_empty()
         && len > 0
-        && !is_new(tablet)
+        && !tablet.is_new()
     {
         let place = SegmentFile { path: tablet.server.store.full_path(path), len };
         reader.hole(&place, 0..len, "log segment", "expected a header, found zeros".to_owned());

@@ -126,7 +126,7 @@ pub(crate) struct Column {
     pub(crate) field_names: Vec<String>,
     /// Whether it is inside a list or map, so that its number of values may differ from the number of rows.
     pub(crate) repeated: bool,
-    /// The column after the last column inside this column.
+    /// The number after that of the last column that is nested in this one.
     pub(crate) end: usize,
     /// The dotted path from the root, for messages.
     pub(crate) path: String,

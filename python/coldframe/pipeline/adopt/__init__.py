@@ -64,7 +64,7 @@ _HONOURED = frozenset(
         "target_storage_options",
     }
 )
-"""The options that an adoption follows; it refuses all others, rather than pass over them."""
+"""The options that an adoption supports; it refuses all others."""
 
 
 def adopt(
@@ -115,7 +115,7 @@ def adopt(
 
 
 def _outcome(table: FoundTable, destination: Destination, options: Options, *, plan: bool) -> TableOutcome:
-    """Adopts one table. What is wrong with it is no reason to stop before the others."""
+    """Adopts one table. If that fails, the other tables are still adopted."""
     outcome = TableOutcome(table.name, is_plan=plan)
     try:
         *namespace, plain = table.identifier
@@ -204,8 +204,8 @@ def _vanished_tables(
     there = {table.place for table in listing.tables}
     left_out = {finding.table for finding in listing.left_out}
     for place, run in sorted(ledgers.places(destination)):
-        known = read_ledger(destination, place, run)
-        if place in there or known is None or known.name in left_out:
+        known = None if place in there else read_ledger(destination, place, run)
+        if known is None or known.name in left_out:
             continue
         if not is_meant(known.name, options.tables, set()):
             continue

@@ -12,6 +12,7 @@ one that holds. Of a run that is killed before its commit, the next run deletes 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,11 +20,12 @@ from typing import Any
 from coldframe._coldframe import ColdframeError
 from coldframe.pipeline.adopt.records import FoundTable, Verdict
 from coldframe.pipeline.records import Json
-from coldframe.pipeline.sink.destination import HOME, Destination
+from coldframe.pipeline.sink.destination import Destination
 from coldframe.pipeline.sink.live import InCatalog
+from coldframe.pipeline.state.journal import ADOPTED
 
 PROPERTY = "coldframe.adoption"
-FOLDER = f"{HOME}/adopted"
+_RUN = re.compile(r"[0-9a-f]{32}")
 _LIST, _BEGUN = ".jsonl", ".begun"
 
 
@@ -62,7 +64,7 @@ def shape_of(table: FoundTable) -> Json:
 
 def read_ledger(destination: Destination, place: str, run: str | None) -> Ledger | None:
     """The list that a table names; None if the target does not have it."""
-    if run is None or destination.stat(_list(place, run)) is None:
+    if run is None or not _RUN.fullmatch(run) or destination.stat(_list(place, run)) is None:
         return None
     head, *lines = (json.loads(line) for line in destination.lines(_list(place, run)))
     if head.pop("files") != len(lines):
@@ -90,7 +92,7 @@ def write_ledger(destination: Destination, ledger: Ledger) -> None:
 
 def begin(destination: Destination, place: str, run: str) -> None:
     """Records that a run is about to write files."""
-    destination.write(f"{FOLDER}/{place}/{run}{_BEGUN}", b"")
+    destination.write(f"{ADOPTED}/{place}/{run}{_BEGUN}", b"")
 
 
 def settle(destination: Destination, place: str, run: str | None) -> None:
@@ -98,10 +100,10 @@ def settle(destination: Destination, place: str, run: str | None) -> None:
 
     Deletes the other lists, and new files of runs that did not come to their commits.
     """
-    for name in [file.name for file in destination.list(f"{FOLDER}/{place}")]:
+    for name in [file.name for file in destination.list(f"{ADOPTED}/{place}")]:
         folder, _, last = name.rpartition("/")
         of, dot, kind = last.partition(".")
-        if folder != f"{FOLDER}/{place}" or dot + kind not in (_LIST, _BEGUN):
+        if folder != f"{ADOPTED}/{place}" or dot + kind not in (_LIST, _BEGUN):
             continue
         if dot + kind == _BEGUN and of != run:
             for file in [file.name for file in destination.list(f"{place}/data")]:
@@ -113,11 +115,11 @@ def settle(destination: Destination, place: str, run: str | None) -> None:
 
 def places(destination: Destination) -> Iterator[tuple[str, str]]:
     """The tables with lists, by their places, and the runs of these lists."""
-    for file in destination.list(FOLDER):
+    for file in destination.list(ADOPTED):
         if file.name.endswith(_LIST):
-            place, _, last = file.name.removeprefix(f"{FOLDER}/").rpartition("/")
+            place, _, last = file.name.removeprefix(f"{ADOPTED}/").rpartition("/")
             yield place, last.removesuffix(_LIST)
 
 
 def _list(place: str, run: str) -> str:
-    return f"{FOLDER}/{place}/{run}{_LIST}"
+    return f"{ADOPTED}/{place}/{run}{_LIST}"

@@ -16,17 +16,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coldframe._coldframe import RawFingerprint
+from coldframe.pipeline.sink.iceberg_files import REFORM
 from coldframe.pipeline.sink.iceberg_statistics import FileStatistics, measured_columns, set_bounds
 from coldframe.pipeline.sink.sinks import in_types_of
 
-REFORM = -141427
-"""The day 1582-10-15."""
 _SECOND = 1_000_000
 _DAY = 86_400 * _SECOND
 _CHAR = re.compile(r"char\s*\(\s*(\d+)\s*\)\Z", re.IGNORECASE)
 
 
-@dataclass
+@dataclass(slots=True)
 class _Column:
     nulls: int = 0
     nans: int = 0
@@ -142,6 +141,11 @@ class Measured:
             self.last_time = last if self.last_time is None else max(last, self.last_time)
             if first < 0 and _has_early_fraction(numbers):
                 self.early.add(name)
+
+    def forget(self) -> None:
+        """Frees the memory of a file that is done."""
+        self.columns = {}
+        self.print = RawFingerprint(pa.schema([]), rows_only=True)
 
     def statistics(self, schema: Any, properties: Mapping[str, str], names: set[str]) -> FileStatistics:
         """The statistics for a manifest. `names`: the columns that the file has."""

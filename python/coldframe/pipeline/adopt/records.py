@@ -137,7 +137,7 @@ class TableOutcome:
     """Whether the catalog has the table, and PyIceberg reads the decoded rows from each of its files."""
     metadata: Json = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    """What was assumed, in a sentence each."""
+    """The assumptions, a sentence each."""
     more: list[Reason] = field(default_factory=list)
     """Further reasons for the verdict."""
     new: int = 0

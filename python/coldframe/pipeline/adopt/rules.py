@@ -173,7 +173,10 @@ def hides_zeros(layout: FileLayout, values: Measured, column: str, *, is_parquet
     if is_parquet:
         return len(signs) == 1 or len(layout.splits) > 1
     ends = values.columns[column]
-    return values.rows > _ROWS_OF_AN_INDEX or ends.low is None or not ends.low < 0 < ends.high
+    if values.rows > _ROWS_OF_AN_INDEX or ends.low is None:
+        return True
+    # -0.0 is below a smallest value of 0.0, and 0.0 above a largest one of -0.0.
+    return (ends.low == 0 and False in signs) or (ends.high == 0 and True in signs)
 
 
 def _nanoseconds(facts: Facts) -> bool:

@@ -48,7 +48,7 @@ from coldframe.pipeline.source.identity import identity_of
 from coldframe.sources import is_remote
 
 _PLACEHOLDER = "not shown"
-"""The column that keeps the ids of columns which the table does not show from being given out again."""
+"""A temporary column: it reserves the ids of hidden columns, so that no new column gets them."""
 Present = Mapping[str, tuple[Any, LiveFile]]
 """The data files of a table by their names: their entries, and what readers see of them."""
 
@@ -105,7 +105,7 @@ class NewTable:
         io, reading = transaction._table.io, self._reading(transaction)
         # The transaction computes its metadata at each access.
         metadata = transaction.table_metadata
-        calls = (partial(self._entry_of, metadata, reading, item) for item in self.files)
+        calls = (partial(self._proved, metadata, reading, item) for item in self.files)
         entries = [entry for entry in in_threads(calls, default_threads()) if entry is not None]
         if mapping.last > transaction.table_metadata.last_column_id:
             self._keep_ids(transaction, mapping.last)
@@ -192,13 +192,18 @@ class NewTable:
         formats = Counter(item.file.format for item in self.files if not item.verdict.reason)
         properties = {
             "format-version": "2",
-            # Nobody's expiry or drop deletes files of the source.
+            # Engines that expire snapshots or drop the table must not delete files of the source.
             "gc.enabled": "false",
             "write.format.default": formats.most_common(1)[0][0] if formats else PARQUET,
         }
         if self.table.comment:
             properties["comment"] = self.table.comment
         return properties
+
+    def _proved(self, metadata: Any, io: Any, item: Examined) -> Any:
+        entry = self._entry_of(metadata, io, item)
+        item.values.forget()
+        return entry
 
     def _entry_of(self, metadata: Any, io: Any, item: Examined) -> Any:
         """The entry of a file that stays or of its new file; None if the new file would have no rows."""

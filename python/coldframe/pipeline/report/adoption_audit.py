@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import json
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from coldframe.errors import ColdframeError, unsupported
@@ -41,13 +42,12 @@ def audit_adoption(
     last = json.loads(destination.read(REPORT))
     if last["exit_code"]:
         result.reasons.append(Reason("failed_run", 1, str(last["text"])))
-    for place in sorted({place for place, _ in places(destination)}):
-        ledgers = [
-            ledger
-            for at, run in places(destination)
-            if at == place and (ledger := read_ledger(destination, at, run)) is not None
-        ]
-        _check_table(destination, result, place, ledgers, storage_options)
+    ledgers: dict[str, list[Ledger]] = defaultdict(list)
+    for place, run in places(destination):
+        if (ledger := read_ledger(destination, place, run)) is not None:
+            ledgers[place].append(ledger)
+    for place in sorted(ledgers):
+        _check_table(destination, result, place, ledgers.pop(place), storage_options)
     return result
 
 

@@ -31,7 +31,7 @@ from coldframe.pipeline.sink.iceberg_statistics import (
 
 _THREADS = 16
 """The number of files whose statistics are read at once."""
-_REFORM = -141427
+REFORM = -141427
 """The day 1582-10-15. ORC's library converts earlier days to the Julian calendar for Iceberg's readers."""
 _MAPPING = "schema.name-mapping.default"
 _WRITE_FORMAT = "write.format.default"
@@ -110,7 +110,7 @@ def _reported(path: str, storage_options: StorageOptions) -> Iterable[Mapping[st
     ]
     for column in columns:
         days, seconds = column.get("min_days", 0), decimal.Decimal(column.get("min_seconds_utc") or 0)
-        if days < _REFORM or seconds < _REFORM * 86400:
+        if days < REFORM or seconds < REFORM * 86400:
             raise coldframe.SchemaError(
                 f"{path}: column {column['path']} has days before 1582-10-15, which engines misread in files "
                 "of this format in an Iceberg table. Migrate to files of Parquet"

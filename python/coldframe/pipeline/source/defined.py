@@ -299,7 +299,7 @@ class _Reader:
             name, location = table.name_of(partition), table.location if whole else partition.storage.location
             keys = () if table.has_partitions else tuple(key.name for key in table.keys)
             if len(partition.values) + len(keys) != len(table.keys):
-                raise _LeftOut(f"its partition {partition.values} has not one value for each of its keys")
+                raise _LeftOut(f"a partition has the values {partition.values}, but {len(table.keys)} keys")
             where = self.locations.readable(location or "")
             format = table.format_of(partition.storage)
             reason = why_not_read(table, partition, format) if location else "it has no location"

@@ -36,7 +36,7 @@ def why_not_read(table: Definition, partition: PartitionDefinition, format: str)
         names = [column.name.lower() for column in _columns(table, partition.storage)]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            return f"by position, two of its columns are the table's {', '.join(twice)}"
+            return f"by position, two of its columns match the table's {', '.join(twice)}"
     return None
 
 

@@ -72,7 +72,7 @@ def why_not_by_spark(table: Definition, partition: PartitionDefinition) -> str |
             return "Spark does not pad a char in Parquet"
     names = [name.lower() for name in names_in_table(table, storage)]
     if twice := sorted({name for name in names if names.count(name) > 1}):
-        return f"by position, two of its columns are the table's {', '.join(twice)}"
+        return f"by position, two of its columns match the table's {', '.join(twice)}"
     return None
 
 

@@ -31,7 +31,14 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from coldframe._coldframe import ColdframeError, SchemaError, foreign_files, parse_columns
+from coldframe._coldframe import (
+    ColdframeError,
+    NotFoundError,
+    SchemaError,
+    foreign_files,
+    formats,
+    parse_columns,
+)
 from coldframe._coldframe import tables as tables_held
 from coldframe.pipeline.file_access import StorageOptions, pieces
 from coldframe.pipeline.records import SourceFile, is_partition
@@ -47,6 +54,9 @@ tomllib: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) 
 DEFINED = "defined"
 """The format, in the journal, of tables that a metastore defines."""
 _OWN_KEYS = frozenset({"path", "partitions", "format", "iceberg"})
+_FORMAT_OF_ENDING = {
+    ending: name for name, about in formats().items() for ending in about["capabilities"]["endings"]
+}
 
 
 OpenOptions: TypeAlias = dict[str, Any]
@@ -203,14 +213,14 @@ def find_tables(inventory: Inventory, specs: Sequence[TableSpec]) -> list[Table]
     name_tables(tables)
     lonely = _place_others(inventory, tables, entries)
     inventory.unmatched = [spec.path for spec in specs if spec.name not in entries.used]
-    # Lonely tables have an entry, but only empty or unrecognised files.
+    # Lonely tables have only empty or unrecognised files.
     return sorted([*tables, *lonely], key=lambda table: table.name)
 
 
 def _place_others(inventory: Inventory, tables: list[Table], entries: _Entries) -> list[Table]:
     """Puts empty and unknown files into the tables whose directories they lie in.
 
-    Returns tables that have an entry and no other files.
+    Returns tables without other files: those with an entry, and those whose files say by name what they were.
     """
     # The first table of each entry and, for tables without an entry, of each place.
     by_entry: dict[int, Table] = {}
@@ -229,9 +239,21 @@ def _place_others(inventory: Inventory, tables: list[Table], entries: _Entries) 
         new = _new_table(inventory, spec.name, spec.path, spec.format or "unknown", spec)
         return by_entry.get(id(spec)) or lonely.setdefault(id(spec), new)
 
+    spoilt: dict[str, Table] = {}
+
+    def spoilt_table_of(file: SourceFile) -> Table | None:
+        kind = _FORMAT_OF_ENDING.get(file.relative.rpartition(".")[2].lower())
+        if kind is None or file.is_folder or _is_of_another_kind(file):
+            return None
+        place = _place_of(inventory, file)
+        table = spoilt.get(place)
+        if table is None:
+            table = spoilt[place] = _new_table(inventory, place.replace("/", "."), place, kind, None)
+        return table
+
     unknown: dict[int, tuple[Table, list[SourceFile]]] = {}
     for file in inventory.unknown:
-        if (owner := table_of(file)) is None:
+        if (owner := table_of(file) or spoilt_table_of(file)) is None:
             inventory.stray.append(file.relative)
         else:
             unknown.setdefault(id(owner), (owner, []))[1].append(file)
@@ -245,7 +267,17 @@ def _place_others(inventory: Inventory, tables: list[Table], entries: _Entries) 
     for file in inventory.empty:
         if (owner := table_of(file)) is not None:
             owner.empty.append(file)
-    return list(lonely.values())
+    return [*lonely.values(), *spoilt.values()]
+
+
+def _is_of_another_kind(file: SourceFile) -> bool:
+    """Whether an unknown file has the first bytes of a kind that is none of ours, such as text."""
+    listed = (file.path, list(file.keys), (file.size, None, file.etag))
+    try:
+        foreign_files([listed], storage_options=file.storage_options)
+    except NotFoundError:
+        return True
+    return False
 
 
 def _of_other_kinds(table: Table, unknown: list[SourceFile], entries: _Entries) -> set[str]:

@@ -56,6 +56,8 @@ from coldframe.pipeline.state.stored_files import StoredFiles
 
 __all__ = ["STAGING", "STATE", "Journal", "State", "read_state"]
 
+ADOPTED = f"{HOME}/adopted"
+"""What is known of adopted files, in the target of an adoption: see `adopt.ledger`."""
 COMPACT = 64
 """The number of segments at which the journal is compacted."""
 T = TypeVar("T")
@@ -318,6 +320,11 @@ class Journal:
         names = (file.name for file in self.destination.list())
         table = next((name for name in names if not name.startswith(f"{HOME}/")), None)
         if table is not None:
+            if self.destination.has(ADOPTED):
+                raise UnsupportedError(
+                    f"migrating into {self.destination.root}: it is the target of an adoption. Choose "
+                    "another directory"
+                )
             raise UnsupportedError(
                 f"migrating into {self.destination.root}: {STATE}, which records the sources of {table} and "
                 "other files, is gone. Restore it, or migrate into another directory"

@@ -152,10 +152,13 @@ def test_files_with_negative_zeros_are_converted_without_dictionaries(estate):
         "lost": pa.table({"d": [-0.0, -1.0, float("nan")], "e": [0.0] * 3}),
         "between": pa.table({"d": [-0.0, -1.0, 1.0], "e": [0.0] * 3}),
         "other": pa.table({"d": [0.0, 1.0]}),
+        "above": pa.table({"d": [-0.0, 1.0]}),
+        "below": pa.table({"d": [0.0, -1.0]}),
         "none": pa.table({"d": [1.0]}),
     }
     estate.table("t", "d double, e double", files)
-    assert estate.reasons("t") == {"lost": ZEROS, "between": "", "other": ZEROS, "none": ""}
+    stay = dict.fromkeys(["between", "above", "below", "none"], "")
+    assert estate.reasons("t") == {"lost": ZEROS, "other": ZEROS, **stay}
     assert adopt(estate.source, estate.target, OPTIONS).verified
     for new in estate.target.rglob("*.parquet"):
         assert "RLE_DICTIONARY" not in pq.read_metadata(new).row_group(0).column(0).encodings
@@ -266,6 +269,8 @@ def test_what_is_not_made_is_refused_in_words(estate, tmp_path):
     with pytest.raises(SchemaError, match="must not contain each other"):
         migrate(InProcess(), estate.source, estate.root / "t" / "new", to="iceberg", adopt=True)
     adopt(estate.source, estate.target, OPTIONS)
+    with pytest.raises(UnsupportedError, match="it is the target of an adoption"):
+        migrate(InProcess(), estate.root, estate.target, to="iceberg")
     with pytest.raises(UnsupportedError, match="a deep audit of adopted tables"):
         audit(estate.target, deep=True)
     with pytest.raises(ValueError, match="previews it"):

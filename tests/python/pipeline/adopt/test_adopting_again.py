@@ -47,7 +47,7 @@ def for_others(estate: Estate):
 
 
 def lists_of(estate: Estate) -> list[str]:
-    return [path.name for path in (estate.target / ledger.FOLDER).rglob("*.*")]
+    return [path.name for path in (estate.target / ledger.ADOPTED).rglob("*.*")]
 
 
 def test_nothing_new_changes_nothing(estate):

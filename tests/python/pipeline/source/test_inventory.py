@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from estates import Estate
 
 from coldframe.pipeline.records import SourceFile
 from coldframe.pipeline.report.model import Report
@@ -121,6 +122,24 @@ def test_damaged_and_empty_files_go_to_their_tables() -> None:
     specs = [TableSpec("named", "a/b"), TableSpec("lost", "c")]
     tables = {table.name: table for table in find_tables(inventory, specs)}
     assert [file.relative for file in tables["lost"].damaged] == ["c/0"]
+
+
+def test_a_table_of_spoilt_files_is_damaged(tmp_path: Path) -> None:
+    estate = Estate(tmp_path)
+    estate.orc("a/part-0.orc", {"a": [1, 2]})
+    spoilt = estate.orc("b/part-0.orc", {"a": [3, 4]})
+    spoilt.write_bytes(bytes(spoilt.stat().st_size))
+    # Names alone say little: these are texts.
+    for name in ("c/build.rc", "c/notes.red"):
+        (estate.source / name).parent.mkdir(exist_ok=True)
+        (estate.source / name).write_text("Some text, in several words.\n")
+    report = estate.migrate()
+    assert report.exit_code == 1
+    assert [failure.source for failure in report.failures] == ["b/part-0.orc"]
+    assert report.unknown == ["c/build.rc", "c/notes.red"]
+    assert estate.safe() == [str(estate.source / "a/part-0.orc")]
+    estate.orc("b/part-0.orc", {"a": [3, 4]})
+    assert (estate.migrate().exit_code, estate.values("b")) == (0, [3, 4])
 
 
 def test_the_identity_of_a_directory_covers_what_its_links_lead_to(tmp_path: Path) -> None:

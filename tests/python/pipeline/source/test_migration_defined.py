@@ -105,7 +105,7 @@ def test_tables_that_cannot_be_migrated_are_left_out_with_a_reason(
         "cold.nobody: no table of the metastore matches",
         "cold.notes: left out: files of TextInputFormat are not read",
         f"cold.one: left out: its files at {root}/shared may be those of cold.two",
-        "cold.swapped: left out: by position, two of its columns are the table's b",
+        "cold.swapped: left out: by position, two of its columns match the table's b",
         f"cold.two: left out: its files at {root}/shared/two may be those of cold.one",
     ]
     assert [table.name for table in report.tables] == ["cold.plain"]

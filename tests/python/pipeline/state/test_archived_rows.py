@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,23 @@ def test_another_file_under_the_name_of_a_deleted_source(estate: Estate, on_vani
     assert str(estate.source / "t/k=0/000000_0") not in estate.safe()
     report = estate.migrate(on_vanished=on_vanished, archived_rows="drop")
     assert (report.exit_code, estate.values()) == (0, [1, 2, 3, 100])
+
+
+@pytest.mark.parametrize(
+    "again", [("t/k=0/000000_0",), ("t/k=0/000000_0", "t/k=3/000000_0"), ("t/000000_0",)]
+)
+@pytest.mark.parametrize("on_vanished", ["fail", "keep", "remove"])
+def test_a_table_that_was_removed_and_made_again(
+    estate: Estate, on_vanished: str, again: tuple[str, ...]
+) -> None:
+    assert estate.migrate().safe_to_delete == 4
+    shutil.rmtree(estate.source / "t")
+    for name in again:
+        estate.orc(name, {"a": [100]})
+    report = estate.migrate(on_vanished=on_vanished, archived_rows="ask")
+    assert report.exit_code == 1
+    assert set(estate.values()) >= {0, 1, 2, 3}
+    assert not set(estate.safe()) & {str(estate.source / name) for name in again[:1]}
 
 
 def test_a_touched_source_is_the_same(estate: Estate) -> None:

@@ -121,7 +121,7 @@ fn an_empty_log_adds_nothing() {
     let tablets = tree.files.keys().filter_map(|p| p.strip_prefix("meta/tablet-meta/"));
     for tablet in tablets.map(str::to_owned).collect::<Vec<_>>() {
         // The segment was created but never written to.
-        tree.files.insert(format!("wal/wals/{tablet}/wal-000000001"), Bytes::from_static(&[0; 64]));
+        tree.files.insert(format!("wal/wals/{tablet}/wal-000000001"), Bytes::new());
     }
     let events = open(&tree, &table("events")).unwrap();
     assert_eq!(sorted(events.as_ref()), rows);
@@ -132,6 +132,14 @@ fn an_empty_log_adds_nothing() {
         (Some(&Value::Int(1)), Some(&Value::Int(0))),
         "{wal:?}"
     );
+    // A server writes a header first, and these tablets have flushed rows.
+    for segment in ending(&tree, "wal-000000001") {
+        tree.files.insert(segment, Bytes::from_static(&[0; 64]));
+    }
+    let events = open(&tree, &table("events")).unwrap();
+    let outcome = read(events.as_ref(), OnError::Raise);
+    let e = outcome.map_or_else(Some, |outcome| outcome.error).unwrap();
+    assert!(e.to_string().contains("expected a header, found zeros"), "{e}");
 }
 
 #[test]
