@@ -304,7 +304,7 @@ mod tests {
     }
 
     fn text(of: &str) -> Vec<u8> {
-        [&[1], &(of.len() as i32).to_le_bytes()[..], of.as_bytes()].concat()
+        [&[1], &i32::try_from(of.len()).unwrap().to_le_bytes()[..], of.as_bytes()].concat()
     }
 
     /// A full row, and a row of nulls.

@@ -137,3 +137,11 @@ proptest! {
         let _ = ddl::parse_columns(&text, &Limits::default());
     }
 }
+
+#[test]
+fn texts_are_bytes_also_in_nested_types() {
+    let parsed =
+        ddl::parse_type("map<string,struct<a:array<string>,b:varchar(3)>>", &Limits::default()).unwrap();
+    let kind = parsed.with_bytes().to_arrow(TimestampUnit::Microsecond).to_string();
+    assert_eq!((kind.matches("Binary").count(), kind.matches("Utf8").count()), (2, 1), "{kind}");
+}

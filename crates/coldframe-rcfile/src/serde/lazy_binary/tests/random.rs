@@ -90,6 +90,7 @@ fn array_of(hive_type: &HiveType, len: usize, seeds: &mut impl FnMut() -> u64, t
             let array = Decimal128Array::new(values.collect::<Vec<_>>().into(), nulls());
             Arc::new(array.with_precision_and_scale(*precision, *scale as i8).unwrap())
         }
+        HiveType::StringBytes => unreachable!("nothing is written as this type"),
         HiveType::String | HiveType::Char(_) | HiveType::Varchar(_) | HiveType::Binary => {
             let text = |v: i64| {
                 let n = (v as u64 % 7) as usize;

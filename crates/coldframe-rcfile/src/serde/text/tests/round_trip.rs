@@ -58,6 +58,7 @@ fn values(hive_type: &HiveType, len: usize, nullable: bool) -> BoxedStrategy<Arr
             let (limit, n) = (*n, *n as usize);
             column!(text().prop_map(cut(limit)).prop_map(move |s| format!("{s:<n$}")), StringArray::from)
         }
+        HiveType::StringBytes => unreachable!("nothing is written as this type"),
         HiveType::Binary => {
             column!(vec(any::<u8>(), 0..9), |v: Vec<Option<Vec<u8>>>| { BinaryArray::from_iter(v) })
         }
