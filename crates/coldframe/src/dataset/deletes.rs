@@ -53,10 +53,11 @@ impl Positions {
         let mut deleted = self.0.iter();
         deleted.advance_to(u64::try_from(*first).unwrap_or_default());
         let mut deleted = deleted.map_while(|number| i64::try_from(number).ok()).peekable();
-        let kept = BooleanBuffer::collect_bool(numbers.len(), |at| {
-            while deleted.next_if(|number| *number < numbers[at]).is_some() {}
-            deleted.peek() != Some(&numbers[at])
-        });
+        let is_kept = |number: &i64| {
+            while deleted.next_if(|deleted| deleted < number).is_some() {}
+            deleted.peek() != Some(number)
+        };
+        let kept: BooleanBuffer = numbers.iter().map(is_kept).collect();
         if kept.count_set_bits() == kept.len() {
             return Ok(None);
         }
