@@ -13,6 +13,7 @@ use coldframe_core::{
 };
 use coldframe_orc::{Options, OrcFormat};
 
+use crate::names;
 use crate::state;
 use crate::table::AcidTable;
 use crate::write_ids::WriteIds;
@@ -122,7 +123,7 @@ impl Format for HiveFormat {
     }
 
     fn is_part_of_folder(&self, name: &str) -> bool {
-        state::is_part(name)
+        names::is_part(name)
     }
 
     fn create(

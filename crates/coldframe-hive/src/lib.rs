@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `format` | registering ORC as a format: single files, and directories with the option `acid` |
 //! | `table` | a directory as one table |
+//! | `names` | the names of bases and deltas |
 //! | `state` | which directories and files are current |
 //! | `part` | one open file of the table |
 //! | `events` | deletes and updates, and which rows are live after them |
@@ -19,6 +20,7 @@ mod events;
 mod format;
 mod lost;
 mod missing;
+mod names;
 mod part;
 mod scan;
 mod state;

@@ -17,13 +17,14 @@
 //! [`WriteIds`], every write counts as committed.
 
 use std::cmp::Reverse;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use coldframe_core::io::{Entry, Folder, files_below};
 use coldframe_core::{Error, ReadAt, Result};
 
+use crate::names::{Delta, is_part, name, number, parse_base, parse_delta};
 use crate::write_ids::WriteIds;
 
 /// The file in which a directory states how it was made, before Hive 4:
@@ -82,29 +83,23 @@ pub(crate) enum Role {
     Deletes,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Delta {
-    path: String,
-    deletes: bool,
-    min: i64,
-    max: i64,
-    /// The statement of the write; -1 if there is none.
-    statement: i32,
-    compacted: bool,
-}
-
 /// The write, the visibility and the path of a base.
 type Base = (i64, i64, String);
+
+/// Whether a compaction has made the base of some files, or a delta of them: then files that are gone may be in it.
+pub(crate) fn has_compaction(folder: &dyn Folder, files: &[DataFile]) -> Result<bool> {
+    let parts: BTreeSet<&str> = files.iter().filter_map(|file| Some(file.path.split_once('/')?.0)).collect();
+    let is_of_compaction = |part: &&str| match parse_base(part) {
+        Some((_, visible)) => Ok(visible > 0 || is_compacted(folder, part)?),
+        None => Ok(parse_delta(part).is_some_and(|delta| delta.compacted)),
+    };
+    parts.iter().map(is_of_compaction).find(|made| !matches!(made, Ok(false))).unwrap_or(Ok(false))
+}
 
 /// Whether a directory looks like an ACID table: it has a base or a delta.
 pub(crate) fn is_acid(folder: &dyn Folder) -> Result<bool> {
     let mut entries = folder.list("")?.into_iter().filter(|e| e.is_folder);
     Ok(entries.any(|e| is_part(&e.path)))
-}
-
-/// Whether a directory has the name of a base or a delta.
-pub(crate) fn is_part(path: &str) -> bool {
-    parse_base(path).is_some() || parse_delta(path).is_some()
 }
 
 /// The files with the table's current rows and deletes. Files with rows are in the order of their writes.
@@ -258,23 +253,6 @@ fn is_visible(entry: &Entry) -> bool {
     !name(&entry.path).starts_with(['_', '.'])
 }
 
-fn name(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
-}
-
-/// Parses digits only. Fails if the number exceeds the type.
-fn number<T: std::str::FromStr>(text: &str) -> Option<T> {
-    text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok())?
-}
-
-/// Parses `base_W[_vT]` into W and T. A base of the very first compaction is `base_-9223372036854775808`.
-fn parse_base(path: &str) -> Option<(i64, i64)> {
-    let rest = name(path).strip_prefix("base_")?;
-    let (write, visible) = visibility(rest)?;
-    let write = if write == i64::MIN.to_string() { i64::MIN } else { number(write)? };
-    Some((write, visible))
-}
-
 /// Whether a compaction made a base, according to the marker file that Hive wrote before version 4.
 fn is_compacted(folder: &dyn Folder, base: &str) -> Result<bool> {
     let at = format!("{base}/{MARK}");
@@ -284,27 +262,6 @@ fn is_compacted(folder: &dyn Folder, base: &str) -> Result<bool> {
     let file = folder.open(&at)?;
     let text = file.read(0..file.len())?;
     Ok(text.windows(COMPACTED.len()).any(|part| part == COMPACTED))
-}
-
-/// Divides `.._vT` into the name before it and T.
-fn visibility(text: &str) -> Option<(&str, i64)> {
-    match text.split_once("_v") {
-        None => Some((text, 0)),
-        Some((rest, visible)) => Some((rest, number(visible)?)),
-    }
-}
-
-fn parse_delta(path: &str) -> Option<Delta> {
-    let name = name(path);
-    let (deletes, rest) = match name.strip_prefix("delete_delta_") {
-        Some(rest) => (true, rest),
-        None => (false, name.strip_prefix("delta_")?),
-    };
-    let (rest, visible) = visibility(rest)?;
-    let mut parts = rest.splitn(3, '_');
-    let (min, max) = (number(parts.next()?)?, number(parts.next()?)?);
-    let statement = parts.next().map_or(Some(-1), number)?;
-    Some(Delta { path: path.to_owned(), deletes, min, max, statement, compacted: visible > 0 })
 }
 
 fn current_deltas(mut all: Vec<Delta>, base: Option<&Base>, ids: Option<&WriteIds>) -> Vec<Delta> {
@@ -441,6 +398,20 @@ mod tests {
                 "delta_0000011_0000011_0000/bucket_00000_0"
             ]
         );
+    }
+
+    #[test]
+    fn compactions_leave_their_names_or_a_mark() {
+        let has = |folder: MemoryFolder| {
+            let files = current_files(&folder, None).unwrap();
+            has_compaction(&folder, &files).unwrap()
+        };
+        assert!(has(folder(&["base_0000005_v0000012/bucket_00000"])));
+        assert!(has(folder(&["delta_0000001_0000004_v0000009/bucket_00000"])));
+        let mark = &br#"{"thisFileVersion":"0","dataFormat":"compacted"}"#[..];
+        assert!(has(folder(&["base_0000005/bucket_00000"]).with("base_0000005/_metadata_acid", mark)));
+        assert!(!has(folder(&["base_0000005/bucket_00000", "delta_0000006_0000006_0000/bucket_00000"])));
+        assert!(!has(folder(&["delta_0000001_0000010/bucket_00000", "000000_0"])));
     }
 
     /// Examples from Hive's tests: a wider delta makes narrower ones obsolete, and a delta without a

@@ -53,6 +53,8 @@ pub(crate) struct AcidTable {
     base: Option<i64>,
     /// Whether missing rows are damage; `None` if they cause a notice.
     complete: Option<bool>,
+    /// Whether a compaction has made the base, or a delta.
+    compacted: bool,
     /// The fingerprint of the directory's state: see [`state::fingerprint`].
     state: u64,
     schema: SchemaRef,
@@ -102,7 +104,8 @@ impl AcidTable {
             Some(file) => Some(file.last_write),
             None => state::base_write(folder, ids.as_deref())?,
         };
-        Ok(Self { state, base, complete, ..Self::of_files(folder, files, ids, options)? })
+        let compacted = state::has_compaction(folder, &files)?;
+        Ok(Self { state, base, complete, compacted, ..Self::of_files(folder, files, ids, options)? })
     }
 
     /// Builds the table from the given files of a directory.
@@ -184,8 +187,8 @@ impl AcidTable {
         let rows: Vec<OpenFile> = parts.into_iter().filter(|p| p.data.role == Role::Rows).collect();
         let schema = table_schema(&rows, columns)?;
         let first_rows = first_rows(&rows, &lost)?;
-        let (base, complete, state, events) = (None, None, 0, Mutex::new(None));
-        Ok(Self { rows, first_rows, events_in, lost, ids, base, complete, state, schema, events })
+        let (base, complete, compacted, state, events) = (None, None, false, 0, Mutex::new(None));
+        Ok(Self { rows, first_rows, events_in, lost, ids, base, complete, compacted, state, schema, events })
     }
 
     /// Files whose own rows are lost.
@@ -396,6 +399,7 @@ impl TableFile for AcidTable {
         };
         Ok(Value::map([
             ("layout", Value::from("Hive ACID")),
+            ("compacted", self.compacted.into()),
             ("files", Value::List(self.rows.iter().map(file).collect())),
             ("event_files", Value::List(self.events_in.iter().map(file).collect())),
             ("lost_files", Value::List(self.lost.iter().map(lost).collect())),

@@ -533,6 +533,8 @@ class Committed:
     """How often `--fresh` was used on the target."""
     listed: bool = False
     """Whether a run has listed the source as safe to delete."""
+    traces: tuple[str, ...] = ()
+    """Of a directory that was listed: see `identity`."""
     receipt: Receipt | None = None
     """If the source was deleted: the receipt. `source` is then a name that no new file has."""
 
@@ -554,13 +556,10 @@ class Committed:
             "replaces": list(self.replaces),
             "details": self.details.to_json(),
         }
-        if not self.listed:
-            del record["listed"]
-        if self.receipt is None:
-            del record["receipt"]
-        else:
+        if self.receipt is not None:
             record["receipt"] = vars(self.receipt)
-        return record
+        optional = ("listed", "traces", "receipt")
+        return {key: value for key, value in record.items() if value or key not in optional}
 
     @staticmethod
     def from_json(json: Mapping[str, Any]) -> Committed:
@@ -570,6 +569,7 @@ class Committed:
             "parts": tuple(Part(**part) for part in json["parts"]),
             "replaces": tuple(json["replaces"]),
             "details": Details.from_json(json["details"]),
+            "traces": tuple(json.get("traces", ())),
             "receipt": None if given is None else Receipt(**given),
         }
         return Committed(**{**json, **made})

@@ -13,12 +13,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
+import coldframe
+from coldframe.errors import ColdframeError
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.plan.layouts import unreadable
 from coldframe.pipeline.plan.table_work import Pending, TableWork, pending_of
 from coldframe.pipeline.records import Committed, SourceFile
 from coldframe.pipeline.sink.targets import Target
-from coldframe.pipeline.source.identity import is_same_source
+from coldframe.pipeline.source.identity import has_a_trace, is_same_source
 from coldframe.pipeline.source.inventory import Inventory
 from coldframe.pipeline.state.journal import Journal
 from coldframe.pipeline.state.scratch import Rows
@@ -39,6 +41,12 @@ _REPLACED = (
 )
 _HALF_DELETED = (
     "not converted: its deletion was begun, and a part of it is gone; run `coldframe delete` again"
+)
+
+
+_MADE_ANEW = (
+    "not converted: an earlier directory of this name was listed as safe to delete, no file of it is left, "
+    "and its rows may be nowhere else; archived_rows 'drop' replaces them by those of this directory"
 )
 
 
@@ -83,6 +91,19 @@ def is_same(file: SourceFile, entry: Committed) -> bool:
     """Whether a source is still the converted source: see `identity`."""
     details = entry.details
     return is_same_source(file.path, file.identity, details.identity, details.digest, file.storage_options)
+
+
+def _is_made_anew(file: SourceFile, before: Committed) -> bool:
+    """Whether a directory may be another one than the directory that was listed: it has none of its files,
+    and no compaction that may have replaced them.
+    """
+    if not before.traces or has_a_trace(file.path, before.traces, file.storage_options):
+        return False
+    try:
+        with coldframe.open(file.path, storage_options=file.storage_options) as opened:
+            return not opened.metadata.get("compacted")
+    except ColdframeError:
+        return True
 
 
 def source_of(entry: Committed) -> SourceFile:
@@ -153,9 +174,13 @@ class Exchange:
                 file = pending.file
                 if file.is_folder and file.relative in self.journal.state.deleting:
                     _leave(work, pending, self.journal, _HALF_DELETED)
-                before = None if pending.again or file.is_folder else self.journal.done.look_up(file.relative)
-                if before is not None and before.listed and before.parts and not is_same(file, before):
+                before = None if pending.again else self.journal.done.look_up(file.relative)
+                if before is None or not before.listed or not before.parts or is_same(file, before):
+                    continue
+                if not file.is_folder:
                     _leave(work, pending, self.journal, _REPLACED)
+                elif _is_made_anew(file, before):
+                    _leave(work, pending, self.journal, _MADE_ANEW)
 
     def _refuse_unreadable(self, work: TableWork) -> None:
         """Refuses files that would make the table unreadable as a whole."""

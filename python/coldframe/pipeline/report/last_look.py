@@ -14,6 +14,7 @@ from coldframe.pipeline.report.model import LeftOut
 from coldframe.pipeline.report.table_check import check_table
 from coldframe.pipeline.report.verdict import COMPARED, Verdict, may_be_listed
 from coldframe.pipeline.sink.targets import Target
+from coldframe.pipeline.source.identity import traces_of
 from coldframe.pipeline.state.journal import Journal
 
 
@@ -86,11 +87,20 @@ def write_safe_list(
 
     # A later run must never lose rows of sources that were deleted because the list names them.
     folders = {file.path for file, _ in sources() if file.is_folder}
+    directories = {file.relative: file for work in works for file in work.table.files if file.path in folders}
+
+    def traces(source: str) -> tuple[str, ...]:
+        file = directories.get(source)
+        return () if file is None else traces_of(file.path, file.storage_options)
+
     journal.list_as_safe(
-        file.relative
-        for work, verdict in zip(works, verdicts, strict=True)
-        for file in work.table.files
-        if (file.path in folders if file.is_folder else digest_of(work, verdict, file))
+        (
+            file.relative
+            for work, verdict in zip(works, verdicts, strict=True)
+            for file in work.table.files
+            if (file.path in folders if file.is_folder else digest_of(work, verdict, file))
+        ),
+        traces,
     )
     destination = journal.destination
     about = {

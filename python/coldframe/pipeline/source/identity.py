@@ -14,6 +14,10 @@ Across runs, a digest of the content proves more. The digest is taken between th
     etag:..     the store's name of the content
     tree:..     of a directory: its identity, as above
 
+Of a directory that is listed as safe to delete, the journal also keeps traces: hashes over `relative name,
+size, time of the last change or etag` of some of its files. If a directory of that name has none of these
+files, it may have been made anew.
+
 A source with another identity is unchanged if `whole` is equal, or if `ends` and the time of its last change
 (ctime) are equal: an edit in the middle changes the ctime.
 """
@@ -31,6 +35,8 @@ from coldframe.sources import is_remote, open_store
 
 WHOLE = 1 << 20
 HEAD, TAIL = 64 << 10, 256 << 10
+TRACES = 32
+"""The maximum number of traces of a directory."""
 CHANGED = "changed while it was read: a later run converts it"
 
 
@@ -42,13 +48,41 @@ def identity_of(path: str, storage_options: StorageOptions = None) -> str:
     if not os.path.isdir(path):
         return identity_of_file(status)
     digest = hashlib.sha256()
+    for relative, entry in _files_below(path):
+        digest.update(f"{relative}\0{entry}\n".encode(errors="replace"))
+    return digest.hexdigest()
+
+
+def traces_of(path: str, storage_options: StorageOptions = None) -> tuple[str, ...]:
+    """The traces of a directory: always the same of the same files. No traces if it is gone."""
+    return tuple(sorted(_traces(path, storage_options))[:TRACES])
+
+
+def has_a_trace(path: str, traces: Iterable[str], storage_options: StorageOptions = None) -> bool:
+    """Whether a directory still has one of the files of earlier traces."""
+    return not _traces(path, storage_options).isdisjoint(traces)
+
+
+def _traces(path: str, storage_options: StorageOptions) -> set[str]:
+    try:
+        if is_remote(path):
+            store = open_store(path, storage_options)
+            files = [(file.path, of_entry(file)) for some in store.list("", recursive=True) for file in some]
+        else:
+            # Copies have other inodes.
+            files = [(relative, ":".join(entry.split(":")[:2])) for relative, entry in _files_below(path)]
+    except (OSError, ColdframeError):
+        return set()
+    lines = (f"{relative}\0{entry}".encode(errors="replace") for relative, entry in files)
+    return {hashlib.sha256(line).hexdigest()[:16] for line in lines}
+
+
+def _files_below(path: str) -> Iterator[tuple[str, str]]:
+    """The files of a directory with their identities, by their relative names."""
     for folder, names in _folders(path):
         for name in names:
             file = os.path.join(folder, name)
-            digest.update(
-                f"{os.path.relpath(file, path)}\0{identity_of_file(os.stat(file))}\n".encode(errors="replace")
-            )
-    return digest.hexdigest()
+            yield os.path.relpath(file, path), identity_of_file(os.stat(file))
 
 
 def _folders(path: str) -> Iterator[tuple[str, list[str]]]:

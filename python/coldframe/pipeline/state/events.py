@@ -5,7 +5,7 @@ Keys whose value is None are left out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any, ClassVar, TypeAlias, get_args
 
@@ -198,6 +198,8 @@ class Listed:
 
     kind: ClassVar = "listed"
     sources: tuple[str, ...]
+    traces: Mapping[str, Sequence[str]] | None = None
+    """Of directories, by source: see `identity`."""
 
 
 @dataclass(frozen=True)

@@ -192,15 +192,18 @@ class Journal:
         self._append(*map(events.Begun, begun), *map(events.Dropping, before))
         self._finish(begun, before.values())
 
-    def list_as_safe(self, sources: Iterable[str]) -> None:
-        """Records that these sources are about to be listed as safe to delete."""
+    def list_as_safe(
+        self, sources: Iterable[str], traces_of: Callable[[str], Sequence[str]] = lambda source: ()
+    ) -> None:
+        """Records that these sources are about to be listed as safe to delete, with traces of directories."""
         new: list[str] = []
         for source in sources:
             entry = self.done.look_up(source)
             if entry is not None and not entry.listed:
                 new.append(source)
         if new:
-            self._append(events.Listed(tuple(new)))
+            traces = {source: some for source in new if (some := traces_of(source))}
+            self._append(events.Listed(tuple(new), traces or None))
 
     def begin_deleting(self, some: Iterable[events.Deleting]) -> None:
         """Records that these sources are about to be deleted."""

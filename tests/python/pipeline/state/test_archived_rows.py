@@ -6,9 +6,11 @@ import os
 import shutil
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from estates import Estate
 
+import coldframe as cf
 from coldframe.pipeline.sink.destination import open_destination
 from coldframe.pipeline.state.journal import read_state
 
@@ -69,6 +71,51 @@ def test_a_table_that_was_removed_and_made_again(
     assert report.exit_code == 1
     assert set(estate.values()) >= {0, 1, 2, 3}
     assert not set(estate.safe()) & {str(estate.source / name) for name in again[:1]}
+
+
+def write_delta(folder: Path, write: int, values: list[int], suffix: str = "") -> None:
+    """Rows that a write has inserted into a transactional table."""
+    count = len(values)
+    columns = {
+        "operation": pa.array([0] * count, pa.int32()),
+        "originalTransaction": pa.array([write] * count, pa.int64()),
+        "bucket": pa.array([1 << 29] * count, pa.int32()),
+        "rowId": pa.array(range(count), pa.int64()),
+        "currentTransaction": pa.array([write] * count, pa.int64()),
+        "row": pa.array([{"a": value} for value in values], pa.struct({"a": pa.int64()})),
+    }
+    path = folder / f"delta_{write:07}_{write:07}{suffix or '_0000'}" / "bucket_00000"
+    path.parent.mkdir(parents=True)
+    cf.write(pa.table(columns), path, format="orc")
+
+
+@pytest.mark.parametrize("on_vanished", ["fail", "keep", "remove"])
+def test_a_transactional_table_that_was_removed_and_made_again(tmp_path: Path, on_vanished: str) -> None:
+    estate = Estate(tmp_path)
+    table = estate.source / "t"
+    write_delta(table, 1, [1, 2])
+    assert estate.migrate().safe_to_delete == 1
+    # Another write into the directory that was listed is no reason to stop.
+    write_delta(table, 2, [3])
+    assert estate.migrate(on_vanished=on_vanished, archived_rows="ask").exit_code == 0
+    assert (estate.values(), len(estate.safe())) == ([1, 2, 3], 1)
+    shutil.rmtree(table)
+    write_delta(table, 3, [4])
+    report = estate.migrate(on_vanished=on_vanished, archived_rows="ask")
+    assert (report.exit_code, estate.values(), estate.safe()) == (1, [1, 2, 3], [])
+    report = estate.migrate(on_vanished=on_vanished, archived_rows="drop")
+    assert (report.exit_code, estate.values()) == (0, [4])
+
+
+def test_a_compaction_replaces_the_files_of_a_listed_table(tmp_path: Path) -> None:
+    estate = Estate(tmp_path)
+    table = estate.source / "t"
+    write_delta(table, 1, [1, 2])
+    estate.migrate()
+    shutil.rmtree(table)
+    write_delta(table, 1, [1, 2], "_v0000009")
+    assert estate.migrate(archived_rows="ask").exit_code == 0
+    assert (estate.values(), len(estate.safe())) == ([1, 2], 1)
 
 
 def test_a_touched_source_is_the_same(estate: Estate) -> None:
