@@ -118,7 +118,8 @@ impl ScanShared {
             false => column.clone(),
         };
         let columns: Vec<(usize, FieldRef)> = self.columns.iter().map(keyed).collect();
-        let fields: Fields = columns.iter().map(|(_, field)| field.clone()).collect();
+        let numbers = self.schema.fields().iter().skip(columns.len());
+        let fields: Fields = columns.iter().map(|(_, field)| field).chain(numbers).cloned().collect();
         Some(Self { columns, schema: Arc::new(Schema::new(fields)), ..self.clone() })
     }
 }

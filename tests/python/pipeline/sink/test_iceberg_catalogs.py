@@ -133,7 +133,7 @@ def test_adoptions_in_a_catalog_of_each_kind(tmp_path: Path, lake: Catalogs) -> 
     estate = Estate(tmp_path)
 
     def adopt(**options: Any) -> Report:
-        options = {"catalog": "lake", "namespace": "cold", "rename": {"a-b": "orders"}, **options}
+        options = {"catalog": "lake", "namespace": "adopted", "rename": {"a-b": "orders"}, **options}
         report = migrate(InProcess(), estate.source, estate.target, to="iceberg", adopt=True, **options)
         assert report.verified, report.verdict.text
         return report
@@ -141,12 +141,12 @@ def test_adoptions_in_a_catalog_of_each_kind(tmp_path: Path, lake: Catalogs) -> 
     estate.orc("a-b/p=1/1", {"a": [1, 2]})
     estate.orc("a-b/p=2/1", {"_col0": [3]})
     adopt()
-    table = lake.load().load_table("cold.orders")
+    table = lake.load().load_table("adopted.orders")
     assert table.scan(row_filter="p = '1'").to_arrow()["a"].to_pylist() == [1, 2]
     estate.orc("a-b/p=1/2", {"a": [4]})
     (estate.source / "a-b/p=1/1").unlink()
     adopt(on_vanished="remove", most_vanished=1)
-    table = lake.load().load_table("cold.orders")
+    table = lake.load().load_table("adopted.orders")
     assert table.scan(row_filter="p = '1'").to_arrow()["a"].to_pylist() == [4]
     assert not (estate.target / "_coldframe/iceberg.db").exists()
 
