@@ -8,13 +8,14 @@ import sys
 from typing import Any
 
 from coldframe.cli.options import add_storage_option, pairs
+from coldframe.cli.summaries import SUMMARIES
 
 
 def add_parsers(commands: Any) -> None:
     """Adds `audit` to the commands."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "audit",
-        help="compare a migrated directory with the record of its migration",
+        help=SUMMARIES["audit"],
         description="Compares the length, checksum and number of rows of each file of DST with the record of "
         "its verification. Changes nothing and needs no Spark; needs the source only for --before-delete.",
         epilog="exit codes: 0 no difference; 1 differences; 2 DST is not the destination of a migration",

@@ -1,5 +1,5 @@
 """The commands and the modules that add them. A command line loads the module of its command alone; `--help`
-and a mistyped command load all.
+and a mistyped command load none.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from coldframe._coldframe import __version__
+from coldframe.cli.summaries import SUMMARIES
 from coldframe.cli.verbosity import add_verbose_options
 from coldframe.options import format_names
 
@@ -110,15 +111,15 @@ def parser_of_all() -> Parser:
 
 
 def parser_for(arguments: Sequence[str]) -> Parser:
-    """The parser for a command line: with its command alone, or with all if none of them is named."""
+    """The parser for a command line: with its command alone, or with the names of all if none is named."""
     words = [word for word in arguments if not word.startswith("-")]
-    named = words[1] if words[:1] == ["help"] and len(words) > 1 else words[0] if words else ""
+    named = next((word for word in words if word in SUMMARIES), "")
     modules = [module for module, names in _MODULES.items() if named in names]
     return _parser(modules or [*_MODULES], loaded=bool(modules))
 
 
 def _parser(modules: Sequence[str], *, loaded: bool) -> Parser:
-    """`loaded`: whether `migrate` and `audit` get their options. The list of commands needs names only."""
+    """`loaded`: whether the commands are added in full. A list of the commands needs only their names."""
     parser = Parser(
         prog="coldframe",
         description=_DESCRIPTION.format(formats=", ".join(sorted(format_names()))),
@@ -131,10 +132,11 @@ def _parser(modules: Sequence[str], *, loaded: bool) -> Parser:
     )
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", dest="command", required=True)
     for module in modules:
-        if module == "migrate":
-            _add_migrate(commands, loaded=loaded)
-        elif module == "audit" and not loaded:
-            commands.add_parser("audit", help="compare a migrated directory with the record of its migration")
+        if not loaded:
+            for name in _MODULES[module]:
+                commands.add_parser(name, help=SUMMARIES[name])
+        elif module == "migrate":
+            _add_migrate(commands)
         else:
             import_module(f"coldframe.cli.{module}").add_parsers(commands)
     _add_help(commands, parser)
@@ -158,24 +160,20 @@ def _add_help(commands: Any, whole: Parser) -> None:
     parser.set_defaults(run=show)
 
 
-def _add_migrate(commands: Any, *, loaded: bool) -> None:
+def _add_migrate(commands: Any) -> None:
     """Adds `migrate`, which needs Spark."""
-    reason = "migrate is not loaded"  # never printed: the command is loaded if it is named
-    if loaded:
-        try:
-            import_module("coldframe.cli.migrate").add_parsers(commands)
-            return
-        except ModuleNotFoundError as missing:
-            if missing.name is not None and missing.name.split(".")[0] not in ("pyspark", "py4j"):
-                raise
-            reason = "migrate runs on Spark: install coldframe[spark], or pyspark beside coldframe"
+    try:
+        import_module("coldframe.cli.migrate").add_parsers(commands)
+        return
+    except ModuleNotFoundError as missing:
+        if missing.name is not None and missing.name.split(".")[0] not in ("pyspark", "py4j"):
+            raise
 
     def refuse(_: argparse.Namespace) -> int:
+        reason = "migrate runs on Spark: install coldframe[spark], or pyspark beside coldframe"
         print(f"coldframe: {reason}", file=sys.stderr)
         return 2
 
-    parser = commands.add_parser(
-        "migrate", help="convert and verify a whole directory tree, on Spark", add_help=not loaded
-    )
+    parser = commands.add_parser("migrate", help=SUMMARIES["migrate"], add_help=False)
     parser.add_argument("rest", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     parser.set_defaults(run=refuse)

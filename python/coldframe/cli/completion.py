@@ -18,7 +18,6 @@ def add_parsers(commands: Commands) -> None:
     parser = add_command(
         commands,
         "completion",
-        "print a script that completes commands and options in a shell",
         """coldframe completion bash > ~/.local/share/bash-completion/completions/coldframe
 coldframe completion zsh > ~/.zfunc/_coldframe        # with ~/.zfunc in fpath
 coldframe completion fish > ~/.config/fish/completions/coldframe.fish""",

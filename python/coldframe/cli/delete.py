@@ -7,13 +7,14 @@ import json
 from typing import Any
 
 from coldframe.cli.options import add_storage_option, pairs
+from coldframe.cli.summaries import SUMMARIES
 
 
 def add_parsers(commands: Any) -> None:
     """Adds `delete` to the commands."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "delete",
-        help="delete the sources that a migration has listed as safe, with a receipt",
+        help=SUMMARIES["delete"],
         description="Compares each source of LIST, and every file of the target with its rows, with what was "
         "verified. If all are the same, deletes the sources and records that, so that no later run takes "
         "their rows out of the target. After an interruption, run it again.",

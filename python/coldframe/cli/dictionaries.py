@@ -18,7 +18,6 @@ def add_parsers(commands: Commands) -> None:
     parser = add_command(
         commands,
         "dictionary",
-        "show the dictionaries of a column, as ORC's stripes and CFiles store them",
         """coldframe dictionary events.orc -c channel
 coldframe dictionary events.orc -c channel --json | jq '.[].values | length'
 coldframe dictionary 000000_0.cfile -c value -n 20""",

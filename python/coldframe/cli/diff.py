@@ -37,7 +37,6 @@ def add_parsers(commands: Commands) -> None:
     parser = add_command(
         commands,
         "diff",
-        "compare the rows of two tables and show the differences; exit code 1 if there are any",
         """coldframe diff before.orc after.orc
 coldframe diff warehouse/sales lake/sales --by id --schema 'id bigint, s string' --serde text
 coldframe diff 'old/*.orc' new.parquet -c id,amount --where "dt = '2014-01-01'" --json""",

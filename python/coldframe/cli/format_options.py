@@ -20,7 +20,6 @@ def add_parsers(commands: Commands) -> None:
     parser = add_command(
         commands,
         "options",
-        "list the options of a format, with their values and meaning",
         """coldframe options rcfile
 coldframe options orc --write
 coldframe options --json""",

@@ -33,7 +33,6 @@ def add_parsers(commands: Commands) -> None:
     parser = add_command(
         commands,
         "inspect",
-        "show the physical layout: the structure of every byte of the file",
         """coldframe inspect 000000_0
 coldframe inspect 000000_0 --depth 2
 coldframe inspect 000000_0 --at 4139             # what is at this offset?
@@ -54,7 +53,6 @@ coldframe inspect 000000_0 --json""",
     parser = add_command(
         commands,
         "layout",
-        "draw the physical layout as a page for the browser",
         """coldframe layout events.orc -o events.html
 coldframe layout events.orc -o events.html --verify   # decode everything, and mark damage
 coldframe layout warehouse/sales -o sales.html        # all files of a directory""",
@@ -75,7 +73,6 @@ coldframe layout warehouse/sales -o sales.html        # all files of a directory
     parser = add_command(
         commands,
         "verify",
-        "decode everything, check all that the format can verify, and print what was checked",
         """coldframe verify 000000_0 && echo no damage found
 coldframe verify warehouse/events/*.rc --json > report.json""",
     )

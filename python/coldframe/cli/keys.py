@@ -41,7 +41,6 @@ def _add_get(commands: Commands) -> None:
     parser = add_command(
         commands,
         "get",
-        "look up keys by the file's index",
         r"""coldframe get cf/3f2a77 row-17
 coldframe get cf/3f2a77 row-17 'row-\x00\x12' --format jsonl
 coldframe get 'cf/*' row-17                        # of all files of a family
@@ -58,7 +57,6 @@ def _add_scan(commands: Commands) -> None:
     parser = add_command(
         commands,
         "scan",
-        "write the rows of a range of keys to standard output",
         r"""coldframe scan cf/3f2a77 --start row-1 --stop row-2 -n 100
 coldframe scan cf/3f2a77 --prefix user- -c info:name --max-versions 1 --format jsonl
 coldframe scan cf/3f2a77 --reverse -n 1             # the last row
@@ -99,7 +97,6 @@ def _add_keys(commands: Commands) -> None:
     parser = add_command(
         commands,
         "keys",
-        "list the distinct keys of a sorted file, in order",
         """coldframe keys cf/3f2a77 | head
 coldframe keys cf/3f2a77 --count
 coldframe keys 'cf/*' -n 1                          # the first key of each file""",
@@ -116,7 +113,6 @@ def _add_bloom(commands: Commands) -> None:
     parser = add_command(
         commands,
         "bloom",
-        "test whether files may contain a value, by their bloom filters; exit code 1 if none may",
         r"""coldframe bloom cf/3f2a77 --test row-17
 coldframe bloom cf/3f2a77 --test row-17 --qualifier name
 coldframe bloom events.orc -c user_id --test 4711 --test 4712""",

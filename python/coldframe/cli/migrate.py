@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from coldframe.cli.options import add_storage_option, pairs, size_of
+from coldframe.cli.summaries import SUMMARIES
 from coldframe.logs import step
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def add_parsers(commands: Any) -> None:
     """Adds `migrate` to the commands."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "migrate",
-        help="convert a directory tree to Parquet, Iceberg, Delta or ORC, verified",
+        help=SUMMARIES["migrate"],
         description="Converts every table below SRC to one below DST with Spark, and verifies what it wrote.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,

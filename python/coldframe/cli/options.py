@@ -13,6 +13,7 @@ from coldframe.batches import DEFAULT_SPLIT_BYTES
 from coldframe.byte_size import byte_size
 from coldframe.cli.declared import declared_options
 from coldframe.cli.source_files import files_below
+from coldframe.cli.summaries import SUMMARIES
 from coldframe.file import File
 from coldframe.hive.addresses import is_metastore
 from coldframe.opening import open
@@ -47,8 +48,9 @@ STDIN = "-"
 Commands = Any  # argparse's _SubParsersAction, which is generic in the stubs only
 
 
-def add_command(commands: Commands, name: str, summary: str, examples: str) -> argparse.ArgumentParser:
+def add_command(commands: Commands, name: str, examples: str) -> argparse.ArgumentParser:
     """Adds a command whose help ends with examples."""
+    summary = SUMMARIES[name]
     parser: argparse.ArgumentParser = commands.add_parser(
         name,
         help=summary,

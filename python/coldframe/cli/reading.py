@@ -69,7 +69,6 @@ def _add_detect(commands: Commands) -> None:
     parser = add_command(
         commands,
         "detect",
-        "detect the format of files from their bytes",
         "coldframe detect *\ncoldframe detect --json s3://bucket/key",
     )
     parser.add_argument("source", nargs="+", help="paths, URLs or patterns; - is standard input")
@@ -81,7 +80,6 @@ def _add_schema(commands: Commands) -> None:
     parser = add_command(
         commands,
         "schema",
-        "show the columns and their types",
         "coldframe schema 000000_0\ncoldframe schema 000000_0 --as hive   # for CREATE TABLE or --schema\n"
         "coldframe schema hbase --option table=orders --as tables   # an entry of tables.toml to begin with",
     )
@@ -101,7 +99,6 @@ def _add_meta(commands: Commands) -> None:
     parser = add_command(
         commands,
         "meta",
-        "show the metadata of a file",
         "coldframe meta 000000_0\ncoldframe meta --json 000000_0 | jq .codec",
     )
     parser.add_argument("source", nargs="+", help=EACH)
@@ -113,7 +110,6 @@ def _add_stats(commands: Commands) -> None:
     parser = add_command(
         commands,
         "stats",
-        "show the statistics that a file stores",
         "coldframe stats 000000_0\ncoldframe stats 000000_0 --json\n"
         "coldframe stats hfile --lengths                  # histograms of keys, values and rows",
     )
@@ -131,7 +127,6 @@ def _add_splits(commands: Commands) -> None:
     parser = add_command(
         commands,
         "splits",
-        "show the parts in which a file can be read in parallel",
         "coldframe splits big.rc\ncoldframe splits warehouse/events --split-bytes 32m",
     )
     parser.add_argument("source", nargs="+", help=MANY)
@@ -144,7 +139,6 @@ def _add_head(commands: Commands) -> None:
     parser = add_command(
         commands,
         "head",
-        "show the first rows as a table",
         """coldframe head 000000_0
 coldframe head 000000_0 -c id,name -n 5 --where "id > 100"
 coldframe head old.rc --schema 'id bigint, name string' --serde text
@@ -162,7 +156,6 @@ def _add_cat(commands: Commands) -> None:
     parser = add_command(
         commands,
         "cat",
-        "write all rows to standard output",
         """coldframe cat 000000_0 > rows.csv
 coldframe cat 'events/*.rc' --format jsonl --where "s like 'a%'"
 coldframe cat 000000_0 --format arrow | other-program
@@ -179,7 +172,6 @@ def _add_count(commands: Commands) -> None:
     parser = add_command(
         commands,
         "count",
-        "count the rows",
         """coldframe count 000000_0\ncoldframe count warehouse/events --where "dt = '2014-01-01'" """,
     )
     parser.add_argument("source", nargs="+", help=MANY)
@@ -192,7 +184,6 @@ def _add_convert(commands: Commands) -> None:
     parser = add_command(
         commands,
         "convert",
-        "write the rows to a file of another format",
         """coldframe convert 000000_0 part-0.parquet
 coldframe convert 000000_0 part-0.parquet --write-option codec=snappy --write-option row_group_rows=100000
 coldframe convert 'events/*.rc' all.orc --schema 'id bigint, s string' --serde text

@@ -41,7 +41,6 @@ def add_parsers(commands: Commands) -> None:
     parser = add_command(
         commands,
         "salvage",
-        "write all rows that can still be read to a Parquet file",
         """coldframe salvage broken.rc rescued.parquet
 coldframe salvage broken.rc rescued.parquet --schema 'id bigint, s string' --report lost.json
 coldframe salvage broken.orc rescued.parquet --doubtful maybe.parquet

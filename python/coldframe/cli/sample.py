@@ -36,7 +36,6 @@ def add_parsers(commands: Commands) -> None:
     parser = add_command(
         commands,
         "sample",
-        "write a small estate of all formats, with one damaged file, to try the commands on",
         """coldframe sample estate && coldframe tables estate
 coldframe migrate estate lake --master in-process --on-error quarantine""",
     )

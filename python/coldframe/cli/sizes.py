@@ -29,7 +29,6 @@ def add_parsers(commands: Commands) -> None:
     parser = add_command(
         commands,
         "sizes",
-        "show the size of each column in the file and in memory",
         """coldframe sizes events.orc
 coldframe sizes 'events/*.orc' --stored             # without decoding
 coldframe sizes old.rc --schema 'id bigint, s string' --serde text --json""",
@@ -46,7 +45,6 @@ coldframe sizes old.rc --schema 'id bigint, s string' --serde text --json""",
     parser = add_command(
         commands,
         "index",
-        "list the units of a file, or those that a filter does not rule out",
         """coldframe index events.orc
 coldframe index events.orc --where "user_id = 4711" -c user_id,at
 coldframe index cf/3f2a77 --where "row >= 'row-1' and row < 'row-2'" --json""",

@@ -54,7 +54,6 @@ def _add_sql(commands: Commands) -> None:
     parser = add_command(
         commands,
         "sql",
-        "query files and tables with SQL, run by DuckDB",
         """coldframe sql "select channel, count(*) from 'warehouse/sales' group by 1"
 coldframe sql "select * from 'tserver/events' limit 5"      # a table of a Kudu directory or an HBase root
 coldframe sql --in warehouse "select * from sales join customers using (id)" --format csv
@@ -83,7 +82,6 @@ def _add_summarize(commands: Commands) -> None:
     parser = add_command(
         commands,
         "summarize",
-        "show the minimum, maximum, distinct and missing values of each column, by DuckDB",
         """coldframe summarize events.orc
 coldframe summarize warehouse/sales --json""",
     )

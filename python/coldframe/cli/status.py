@@ -22,7 +22,6 @@ def add_parsers(commands: Commands) -> None:
     parser = add_command(
         commands,
         "status",
-        "show how far a migration is, also while it runs, from its journal",
         """coldframe status lake/
 coldframe status s3://bucket/lake --json
 coldframe status lake/ --metrics /var/lib/node_exporter/coldframe.prom""",

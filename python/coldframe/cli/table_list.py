@@ -24,7 +24,6 @@ def add_parsers(commands: Commands) -> None:
     parser = add_command(
         commands,
         "tables",
-        "list the tables below a directory, of every format, or those of a Hive metastore",
         """coldframe tables hadoop-disks/
 coldframe tables hadoop-disks/ --as tables > tables.toml   # for `migrate` and `sql --in`, after a review
 coldframe tables thrift://metastore:9083/                  # all tables of a Hive metastore

@@ -6,13 +6,14 @@ import argparse
 from typing import Any
 
 from coldframe.cli.options import add_storage_option, pairs
+from coldframe.cli.summaries import SUMMARIES
 
 
 def add_parsers(commands: Any) -> None:
     """Adds `unswitch` to the commands."""
     parser: argparse.ArgumentParser = commands.add_parser(
         "unswitch",
-        help="undo migrate --switch in a Hive metastore",
+        help=SUMMARIES["unswitch"],
         description="Gives the tables that `migrate --switch` renamed their former names back. Changes no "
         "files and no rows.",
         epilog="exit codes: 0 done, or nothing was switched; 2 not possible: the reason is printed",
