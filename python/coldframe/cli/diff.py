@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from coldframe import writing
 from coldframe._coldframe import formats, parse_option, shown
@@ -22,10 +22,8 @@ from coldframe.cli.options import (
 )
 from coldframe.cli.parquet_side import is_parquet, parquet_rows
 from coldframe.cli.source_files import first_file
+from coldframe.comparison import Comparison, Side, compare
 from coldframe.filters import parse
-
-if TYPE_CHECKING:
-    from coldframe.comparison import Comparison, Side
 
 __all__ = ["add_parsers"]
 
@@ -72,8 +70,6 @@ coldframe diff 'old/*.orc' new.parquet -c id,amount --where "dt = '2014-01-01'" 
 
 def diff(args: argparse.Namespace) -> int:
     """Returns exit code 1 if the tables differ."""
-    from coldframe.comparison import compare  # `--help` does not need it
-
     columns = _names(args.columns)
     sides = [
         _side(source, columns, args, pairs(getattr(args, f"{which}_option"), f"--{which}-option"))
@@ -107,8 +103,6 @@ def _side(source: str, columns: list[str] | None, args: argparse.Namespace, own:
 
     def batches(names: Sequence[str]) -> Iterator[Any]:
         return iter(rows.to_batches(list(names), filter=condition, batch_size=_BATCH))
-
-    from coldframe.comparison import Side
 
     return Side(source, schema, batches)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from coldframe.byte_size import size_text
 from coldframe.cli import output
+from coldframe.cli.bytemap import print_layout
 from coldframe.cli.destinations import add_overwrite_option, claim, sources_of
 from coldframe.cli.options import (
     Commands,
@@ -94,8 +95,6 @@ def offset(text: str) -> int:
 
 def inspect(args: argparse.Namespace) -> int:
     """Prints the tree and a picture of it. JSON is the tree of a single file, else an object by path."""
-    from coldframe.cli.bytemap import print_layout  # `--help` does not need it
-
     sources = expanded(args.source, args.storage_option)
     trees: dict[str, Any] = {}
     for source in sources:

@@ -10,6 +10,7 @@ from typing import Any
 
 from coldframe.byte_size import size_text
 from coldframe.cli import output
+from coldframe.cli.bytemap import kind
 from coldframe.cli.options import (
     Commands,
     add_command,
@@ -137,8 +138,6 @@ def leaves_of(tree: dict[str, Any], names: list[str]) -> Iterator[tuple[str | No
 def _leaves(
     node: dict[str, Any], names: list[str], column: str | None, sole: str | None
 ) -> Iterator[tuple[str | None, str, int]]:
-    from coldframe.cli.bytemap import kind  # `--help` does not need it
-
     path = node["detail"].get("path")
     if isinstance(path, str):
         column = top_level(path, names) or column

@@ -34,10 +34,10 @@ from coldframe.cli.reading import rows_of
 from coldframe.cli.sinks import write_rows
 from coldframe.errors import NotFoundError, install_hint, unsupported
 from coldframe.sources import open_store, scheme_of
+from coldframe.table_listing import FoundTable, tables
 
 if TYPE_CHECKING:
     from coldframe.dataset import Rows
-    from coldframe.table_listing import FoundTable
 
 __all__ = ["Session", "add_parsers"]
 
@@ -130,8 +130,6 @@ class Session:
         self.tables: dict[str, FoundTable] = {}
         """The tables by their names in queries."""
         for place in args.places:
-            from coldframe.table_listing import tables  # most queries do not need it
-
             for table in tables(place, storage_options=self._storage, rows=False):
                 self.tables.setdefault(table.name, table)
         self._by_hive = by_hive_names(self.tables)

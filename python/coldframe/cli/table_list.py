@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from coldframe import writing
 from coldframe._coldframe import shown
@@ -12,9 +12,7 @@ from coldframe.byte_size import size_text
 from coldframe.cli import output
 from coldframe.cli.options import Commands, add_command, add_storage_option, pairs
 from coldframe.hive.addresses import is_metastore
-
-if TYPE_CHECKING:
-    from coldframe.table_listing import Estate, FoundTable
+from coldframe.table_listing import Estate, FoundTable, survey
 
 __all__ = ["add_parsers"]
 
@@ -67,8 +65,6 @@ def list_tables(args: argparse.Namespace) -> int:
         from coldframe.cli.defined_tables import list_defined
 
         return list_defined(args)
-    from coldframe.table_listing import survey  # `--help` does not need it
-
     storage = pairs(args.storage_option, "--storage-option") or None
     with output.waiting("tables"):
         estate = survey(args.source, storage_options=storage, rows=not args.no_rows)
