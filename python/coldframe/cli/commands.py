@@ -113,7 +113,7 @@ def parser_of_all() -> Parser:
 def parser_for(arguments: Sequence[str]) -> Parser:
     """The parser for a command line: with its command alone, or with the names of all if none is named."""
     words = [word for word in arguments if not word.startswith("-")]
-    named = next((word for word in words if word in SUMMARIES), "")
+    named = words[1] if words[:1] == ["help"] and len(words) > 1 else words[0] if words else ""
     modules = [module for module, names in _MODULES.items() if named in names]
     return _parser(modules or [*_MODULES], loaded=bool(modules))
 
