@@ -119,6 +119,7 @@ def test_help_of_a_command(run: Any) -> None:
 @pytest.mark.parametrize(
     ("words", "message", "step"),
     [
+        (["verfy", "head"], "no command 'verfy'", "verify"),
         (["haed", "x"], "no command 'haed': one of detect, ", "head"),
         (["help", "migrte"], "no command 'migrte': one of detect, ", "migrate"),
         (["head", "x", "--colums", "a"], "unrecognized arguments: --colums a", "--columns"),
