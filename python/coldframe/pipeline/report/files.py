@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 
 from coldframe.json_input import parse_json
+from coldframe.pipeline.file_access import StorageOptions, root_of
 from coldframe.pipeline.records import Json
 from coldframe.pipeline.report.figures import rows_lost_text
 from coldframe.pipeline.report.model import Report
 from coldframe.pipeline.report.pages import page
 from coldframe.pipeline.report.table_page import table_page
-from coldframe.pipeline.sink.destination import HOME, Destination
+from coldframe.pipeline.sink.destination import HOME, Destination, open_destination
 
 PAGES = f"{HOME}/report"
+REPORT = f"{HOME}/report.json"
 RUNS = f"{HOME}/runs.jsonl"
 MAX_RUNS = 1000
 """Maximum number of runs in runs.jsonl."""
@@ -23,7 +26,7 @@ def write_report(report: Report, destination: Destination) -> None:
     """Writes all files, and deletes the pages of tables that no longer exist."""
     report.runs = [*_earlier_runs(destination), _run(report)][-MAX_RUNS:]
     destination.write(RUNS, "".join(json.dumps(run) + "\n" for run in report.runs).encode())
-    destination.write(f"{HOME}/report.json", json.dumps(report.to_json(), indent=1, default=str).encode())
+    destination.write(REPORT, json.dumps(report.to_json(), indent=1, default=str).encode())
     lines = (
         (json.dumps({"table": table.path, **file.to_json()}, default=str) + "\n").encode()
         for table in report.tables
@@ -44,6 +47,15 @@ def write_definitions(tables: Sequence[Json], destination: Destination) -> None:
     destination.write(
         f"{HOME}/definitions.jsonl", "".join(f"{json.dumps(table)}\n" for table in tables).encode()
     )
+
+
+def last_report(dst: str | os.PathLike[str], storage_options: StorageOptions = None) -> Json | None:
+    """The report.json of the last run into `dst` that ended; None if there is none."""
+    try:
+        report: Json = parse_json(open_destination(root_of(dst), storage_options).read(REPORT))
+    except FileNotFoundError:
+        return None
+    return report
 
 
 def last_run(destination: Destination) -> Json | None:
