@@ -10,9 +10,9 @@ from coldframe.json_input import parse_json
 from coldframe.pipeline.file_access import StorageOptions, root_of
 from coldframe.pipeline.records import Json
 from coldframe.pipeline.report.figures import rows_lost_text
-from coldframe.pipeline.report.model import Report
-from coldframe.pipeline.report.pages import page
-from coldframe.pipeline.report.table_page import table_page
+from coldframe.pipeline.report.model import Report, TableReport
+from coldframe.pipeline.report.pages import page, places
+from coldframe.pipeline.report.table_page import shared_page, table_page
 from coldframe.pipeline.sink.destination import HOME, Destination, open_destination
 
 PAGES = f"{HOME}/report"
@@ -33,9 +33,14 @@ def write_report(report: Report, destination: Destination) -> None:
         for file in table.files
     )
     destination.write(f"{HOME}/files.jsonl", lines)
-    pages = {f"{PAGES}/{number}.html": table for number, table in enumerate(report.tables, 1)}
-    for name, table in pages.items():
-        destination.write(name, table_page(report, table).encode(errors="replace"))
+    pages: dict[str, list[tuple[str, TableReport]]] = {}
+    for place, table in zip(places(report.tables), report.tables, strict=True):
+        name, _, anchor = place.partition("#")
+        pages.setdefault(f"{HOME}/{name}", []).append((anchor, table))
+    for name, some in pages.items():
+        (anchor, table), *_ = some
+        text = shared_page(report, some) if anchor else table_page(report, table)
+        destination.write(name, text.encode(errors="replace"))
     destination.write(f"{HOME}/report.html", page(report).encode(errors="replace"))
     for stored in list(destination.list(PAGES)):
         if stored.name not in pages:
