@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import marshal
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from coldframe.pipeline.records import Committed, Part
 from coldframe.pipeline.state.events import deleted_name
@@ -71,6 +71,14 @@ class Ledger(Mapping[str, Committed]):
             self._length -= 1
             self._deleted -= entry.receipt is not None
         return entry
+
+    def mark_listed(self, source: str, traces: Sequence[str]) -> None:
+        """Records that a source was listed as safe, with its traces, if there are any."""
+        entry = self.look_up(source)
+        if entry is not None:
+            entry = replace(entry, listed=True, traces=tuple(traces) or entry.traces)
+            self._scratch.put(self._entries, key_of(source), marshal.dumps(entry.to_json()))
+            self._last = source, entry
 
     def deleted(self, source: str) -> Iterator[Committed]:
         """The entries of deleted sources that had this name."""
