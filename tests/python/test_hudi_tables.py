@@ -16,6 +16,8 @@ import coldframe as cf
 from coldframe.cli import main
 from coldframe.pipeline import InProcess, migrate
 from coldframe.pipeline.report.summary import summary
+from coldframe.spark.options import read_options
+from coldframe.spark.reader import open_dataset
 from coldframe.table_listing import tables
 
 FIRST, SECOND = "20260101120000000", "20260102120000000"
@@ -47,6 +49,17 @@ def test_views(trips: Path) -> None:
     assert sorted(changed.read(["id"])["id"].to_pylist()) == ["t1", "t2"]
     with pytest.raises(ValueError, match="begin"):
         cf.open(trips, view="incremental")
+
+
+def test_spark_options_name_the_view(trips: Path) -> None:
+    def count(**options: str) -> int:
+        return open_dataset(read_options({"path": str(trips), **options}, None)).count()
+
+    assert count() == count(view="snapshot", split_bytes="100") == 3
+    assert count(as_of=FIRST) == count(AS_OF="2026-01-01 23:00:00") == 2
+    assert count(view="incremental", begin="0", end=FIRST) == 2
+    with pytest.raises(cf.SchemaError, match="snapshot_id"):
+        count(snapshot_id="1", as_of=FIRST)
 
 
 def test_a_missing_file_is_damage(trips: Path) -> None:
