@@ -121,10 +121,10 @@ pub(crate) fn find_files(
     Ok(entries.map_err(to_python)?.iter().map(entry_to_python).collect())
 }
 
-/// Why the files of a folder with these subfolders are no table by themselves; None for other folders.
+/// Why the files of a folder with these entries are no table by themselves; None for other folders.
 #[pyfunction]
-pub(crate) fn managed_by(folders: Vec<String>) -> Option<&'static str> {
-    coldframe::dataset::managed_by(folders.iter().map(String::as_str))
+pub(crate) fn managed_by(names: Vec<String>) -> Option<&'static str> {
+    coldframe::dataset::managed_by(names.iter().map(String::as_str))
 }
 
 /// The indexes of listed files of other kinds, and a notice about them. An error if all files are of other kinds.
