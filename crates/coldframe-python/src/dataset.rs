@@ -1,5 +1,6 @@
 //! Many files as one table.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, Once};
@@ -11,6 +12,7 @@ use coldframe::dataset::{
     ColumnsBy, Dataset, FileEntry, Given, LeftOut, Origin, Plan, ScanBuilder, TableDef, TableOptions,
     discover, discovery, foreign,
 };
+use coldframe::load::Selection;
 use coldframe::store::{Identity, to_text};
 use coldframe::{Error, Notice, Predicate, Scan};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -95,20 +97,24 @@ pub(crate) fn stop_reading(py: Python<'_>) {
     py.detach(coldframe::stop_reading);
 }
 
-/// Lists the files at a path, in a folder, or that match a pattern. `whole`: each folder is one table.
+/// Lists the files at a path, in a folder, or that match a pattern. `whole`: each folder is one table. `selection`: the options of
+/// a `load()` that select some of them.
 #[pyfunction]
-#[pyo3(signature = (paths, *, storage_options=None, whole=false))]
+#[pyo3(signature = (paths, *, storage_options=None, whole=false, selection=None))]
 pub(crate) fn find_files(
     py: Python<'_>,
     paths: Vec<PathBuf>,
     storage_options: Option<&Bound<'_, PyAny>>,
     whole: bool,
+    selection: Option<BTreeMap<String, String>>,
 ) -> PyResult<Vec<PyEntry>> {
     let storage = PyStorage::new(storage_options)?;
+    let selection = Selection::parse(&selection.unwrap_or_default()).map_err(to_python)?;
     let entries = py.detach(|| {
         let mut all = Vec::new();
         for path in &paths {
-            all.extend(discover(&storage, path.as_os_str(), whole)?);
+            let listed = discover(&storage, path.as_os_str(), whole)?;
+            all.extend(selection.of_listing(&path.to_string_lossy(), listed)?);
         }
         let shown = paths.iter().take(3).map(|path| coldframe::store::shown(&path.to_string_lossy()));
         discovery::with_bytes(&storage, all, &shown.collect::<Vec<_>>().join(", "))
@@ -116,10 +122,10 @@ pub(crate) fn find_files(
     Ok(entries.map_err(to_python)?.iter().map(entry_to_python).collect())
 }
 
-/// Why the files of a folder with these subfolders are no table by themselves; None for other folders.
+/// Why the files of a folder with these entries are no table by themselves; None for other folders.
 #[pyfunction]
-pub(crate) fn managed_by(folders: Vec<String>) -> Option<&'static str> {
-    coldframe::dataset::managed_by(folders.iter().map(String::as_str))
+pub(crate) fn managed_by(names: Vec<String>) -> Option<&'static str> {
+    coldframe::dataset::managed_by(names.iter().map(String::as_str))
 }
 
 /// The indexes of listed files of other kinds, and a notice about them. An error if all files are of other kinds.
