@@ -208,7 +208,8 @@ def write_new(path: str, text: str) -> None:
 def replace_file(path: str, text: str) -> None:
     """Writes a text file that readers see complete, before or after."""
     new = f"{path}.new"
-    with open(new, "w", encoding="utf-8") as file:
+    # File names need not be text.
+    with open(new, "w", encoding="utf-8", errors="replace") as file:
         file.write(text)
     os.replace(new, path)
 

@@ -21,6 +21,7 @@ __all__ = [
     "long_table",
     "number_text",
     "rows_lost_text",
+    "share_bars",
     "size_bars",
     "status_bar",
     "table",
@@ -71,13 +72,22 @@ def status_bar(counts: Mapping[str, int]) -> str:
 
 def size_bars(before: int, after: int) -> str:
     """The sizes of source and target, one below another."""
-    largest = max(1, before, after)
+    return _bars((("before", before, ""), ("after", after, "")), ("before", "after"), "sizes")
+
+
+def share_bars(title: str, shares: Sequence[tuple[str, int, str]]) -> str:
+    """Sizes with their names, and a text behind each size."""
+    return f"<h3>{escape(title)}</h3>{_bars(shares, ['share'] * len(shares), 'sizes named')}"
+
+
+def _bars(sizes: Sequence[tuple[str, int, str]], colours: Sequence[str], classes: str) -> str:
+    largest = max(1, *(size for _, size, _ in sizes))
     rows = "".join(
-        f'<span>{name}</span><i class="{name}" style="width:{100 * size / largest:.2f}%"></i>'
-        f"<span>{size_text(size)}</span>"
-        for name, size in (("before", before), ("after", after))
+        f'<span>{escape(name)}</span><i class="{colour}" style="width:{100 * size / largest:.2f}%"></i>'
+        f"<span>{escape(size_text(size) + text)}</span>"
+        for (name, size, text), colour in zip(sizes, colours, strict=True)
     )
-    return f'<div class="sizes">{rows}</div>'
+    return f'<div class="{classes}">{rows}</div>'
 
 
 def timeline_chart(timeline: Mapping[str, Any]) -> str:

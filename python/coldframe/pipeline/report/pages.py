@@ -67,15 +67,15 @@ def page(report: Report) -> str:
 
 def places(tables: Sequence[TableReport]) -> list[str]:
     """The link to each table's page; on shared pages with an anchor."""
-    found: list[str] = []
+    links: list[str] = []
     shared = 0
     for number, outcome in enumerate(tables, 1):
         if len(tables) <= OWN_PAGES or _is_wrong(outcome) or len(outcome.files) > SHARED_FILES:
-            found.append(f"report/{number}.html")
+            links.append(f"report/{number}.html")
         else:
-            found.append(f"report/tables-{shared // SHARED + 1}.html#t{number}")
+            links.append(f"report/tables-{shared // SHARED + 1}.html#t{number}")
             shared += 1
-    return found
+    return links
 
 
 @cache
