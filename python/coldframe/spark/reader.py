@@ -141,7 +141,7 @@ def open_dataset(options: ReadOptions, sources: Sequence[Any] | None = None) -> 
         options.storage_options,
         options.verify_checksums,
         options.keys,
-        options.options,
+        options.of_files,
         microseconds=True,
     )
     found = sources or _selected(options) or list(options.paths)
@@ -168,8 +168,8 @@ def _table(options: ReadOptions, sources: Sequence[Any] | None) -> Dataset | Non
     if sources is not None:
         return sources[0] if sources and isinstance(sources[0], Dataset) else None
     place = options.paths[0] if len(options.paths) == 1 else None
-    if is_metastore(place) and not options.of_table and options.format is None:
-        given: dict[str, Any] = {"timestamp_unit": "us", **options.options}
+    if is_metastore(place) and not options.only_of_iceberg and options.format is None:
+        given: dict[str, Any] = {"timestamp_unit": "us", **options.of_files}
         return hive_table(
             str(place),
             storage_options=options.storage_options,
@@ -179,8 +179,8 @@ def _table(options: ReadOptions, sources: Sequence[Any] | None) -> Dataset | Non
         )
     metadata = metadata_of_scan(place, options.format, options.storage_options)
     if metadata is None:
-        if options.of_table:
-            named = ", ".join(options.of_table)
+        if options.only_of_iceberg:
+            named = ", ".join(options.only_of_iceberg)
             raise SchemaError(
                 f"options of an Iceberg table ({named}): {options.paths} is not an Iceberg table"
             )

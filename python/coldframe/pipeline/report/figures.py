@@ -6,15 +6,19 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from typing import Any
+from itertools import islice
+from typing import Any, TypeAlias
 
 from coldframe.byte_size import size_text
+from coldframe.html_page import json_for_html
 from coldframe.pipeline.report.model import STATUSES
 
 __all__ = [
+    "Cell",
     "byte_map",
     "duration_text",
     "grouped",
+    "long_table",
     "number_text",
     "rows_lost_text",
     "size_bars",
@@ -23,6 +27,8 @@ __all__ = [
     "timeline_chart",
 ]
 
+Cell: TypeAlias = str | tuple[str, str, str]
+"""A text; or a text, its link and its class, of which either may be empty."""
 MAX_MARKS = 200
 """Maximum number of damaged places on the map of a file."""
 
@@ -138,3 +144,46 @@ def table(
         f'<div class="wide" role="region" tabindex="0" aria-label="{escape(name)}"><table{kind}{data}><thead>'
         f"<tr>{heads}</tr></thead><tbody>\n" + "\n".join(rows) + "\n</tbody></table></div>"
     )
+
+
+def long_table(
+    headers: Sequence[str],
+    lines: Iterable[tuple[Any, ...]],
+    name: str,
+    *,
+    drawn: int,
+    rest: str,
+    classes: str = "",
+    filter_by: str = "",
+) -> str:
+    """A table that the page's script sorts and filters. If there are very many lines, the browser draws the
+    first at once, and the others, which are data, on request. `rest`: what has them all, for readers without
+    scripts.
+
+    A line is whether something is wrong with it, and its cells.
+    """
+    waiting = iter(lines)
+    numeric = [head.startswith("#") for head in headers]
+    rows = [
+        f"<tr{' data-wrong' if wrong else ''}>"
+        + "".join(
+            _cell(cell, "n" if is_number else "") for cell, is_number in zip(cells, numeric, strict=True)
+        )
+        + "</tr>"
+        for wrong, *cells in islice(waiting, drawn)
+    ]
+    text = table(headers, rows, name, classes=f"sorted {classes}".rstrip(), filter_by=filter_by)
+    if others := [[int(wrong), *cells] for wrong, *cells in waiting]:
+        text += f'<script type="application/json">{json_for_html(others)}</script>'
+        text += f'<noscript><p class="soft">{len(others):,} more in {escape(rest)}</p></noscript>'
+    return text
+
+
+def _cell(cell: Cell, kind: str) -> str:
+    text, link, colour = (cell, "", "") if isinstance(cell, str) else cell
+    content = escape(text)
+    if link:
+        content = f'<a href="{escape(link)}">{content}</a>'
+    if colour:
+        content = f'<span class="{escape(colour)}">{content}</span>'
+    return f'<td class="{kind}">{content}</td>' if kind else f"<td>{content}</td>"
