@@ -94,8 +94,8 @@ def test_files_are_selected_as_by_sparks_reader(
             for path in (f"{tables}/{name}", f"{tables}/{name}/*")[: 1 if name == "parts" else 2]:
                 answers = [rows(spark, by, path, options, schema) for by in ("orc", "coldframe")]
                 assert answers[0] == answers[1], (name, schema, path)
-    one = f"{tables}/files/a.orc"
-    assert rows(spark, "orc", one, options, "v int") == rows(spark, "coldframe", one, options, "v int")
+    file = f"{tables}/files/a.orc"
+    assert rows(spark, "orc", file, options, "v int") == rows(spark, "coldframe", file, options, "v int")
 
 
 def test_the_sessions_zone_counts(spark: SparkSession, tables: Path) -> None:
