@@ -432,7 +432,7 @@ fn a_log_by_itself_has_a_layout_and_no_rows() {
         Ok(outcome) => outcome.error.unwrap(),
     };
     assert!(
-        matches!(e.kind(), ErrorKind::Unsupported) && e.to_string().contains("open the table's directory"),
+        matches!(e.kind(), ErrorKind::Unsupported(_)) && e.to_string().contains("open the table's directory"),
         "{e}"
     );
     let e = HudiTableFormat.open(&source(b"PAR1"), &OpenOptions::default()).unwrap_err();
