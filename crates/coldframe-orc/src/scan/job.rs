@@ -196,7 +196,7 @@ pub(crate) struct StripeJob {
     /// The rows to decode as single row groups, if a scout may exclude some of them.
     pub(crate) candidates: VecDeque<Run>,
     /// The positions and statistics of its row groups; `None` if the stripe is read from its start without them, or
-    /// a scout will say whether they are needed.
+    /// until the rows that a scout finds need them.
     pub(crate) groups: Option<Arc<Groups>>,
     /// The same for a scout's columns.
     pub(crate) of_scout: Option<Arc<Groups>>,
