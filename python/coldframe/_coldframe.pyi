@@ -244,6 +244,11 @@ def serde_properties(parameters: Mapping[str, str]) -> dict[str, str]:
 def declared_format(input_format: str | None, parameters: Mapping[str, str]) -> str:
     """The format by the table's properties or input format; if it is not ours, the name of the class."""
 
+def hudi_view(
+    input_format: str | None, parameters: Mapping[str, str], serde_properties: Mapping[str, str]
+) -> str | None:
+    """The view of a Hudi table that a definition shows; None if its table is not one of Hudi."""
+
 def location_of_files(
     kind: str, location: str | None, parameters: Mapping[str, str], serde_properties: Mapping[str, str]
 ) -> str | None:
@@ -395,15 +400,19 @@ HIVE_NULL: str
 _Found = tuple[str, list[tuple[str, str]], _Known | None]
 
 def find_files(
-    paths: Sequence[str], *, storage_options: Mapping[str, Any] | None = None, whole: bool = False
+    paths: Sequence[str],
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+    whole: bool = False,
+    selection: Mapping[str, str] | None = None,
 ) -> list[_Found]:
     """The files of paths, patterns and folders: path, `key=value` pairs of its folders, identity.
 
-    `whole`: each folder is one table.
+    `whole`: each folder is one table. `selection`: the options of a `load()` that select some of them.
     """
 
-def managed_by(folders: Sequence[str]) -> str | None:
-    """Why the files of a folder with these subfolders are no table by themselves; None for other folders.
+def managed_by(names: Sequence[str]) -> str | None:
+    """Why the files of a folder with these entries are no table by themselves; None for other folders.
 
     The metadata of a table format says which of them count.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,6 +14,10 @@ from pyspark.sql import SparkSession
 import coldframe as cf
 from coldframe.cli import main
 from coldframe.pipeline import migrate
+
+sys.path.append(str(Path(__file__).parents[1] / "python"))
+
+from hudi_tables import hudi_table
 
 DATA = Path(__file__).parents[1] / "data"
 FILES = {
@@ -164,3 +169,31 @@ def test_a_table_of_phoenix_is_migrated_with_its_types(spark: SparkSession, tmp_
     got = pq.read_table(path)
     assert got.schema.field("TOTAL").type == pa.decimal128(10, 2)
     assert got.to_pylist() == expected.to_pylist()
+
+
+def test_spark_reads_the_views_of_a_table_of_hudi(spark: SparkSession, tmp_path: Path) -> None:
+    first, second = "20260101120000000", "20260102120000000"
+    table = hudi_table(tmp_path / "trips", {first: [1.5, 2.5], second: [1.5, 9.0, 4.0]})
+    views: dict[str, dict[str, str]] = {
+        "latest": {},
+        "split": {"split_bytes": "200"},
+        "optimized": {"view": "read_optimized"},
+        "earlier": {"as_of": first},
+        "changes": {"view": "incremental", "begin": first},
+        "first": {"view": "incremental", "begin": "0", "end": first},
+        "new": {"hudi_reader": "1.x", "format": "hudi"},
+    }
+    for source in ("coldframe", "coldframe_python"):
+        for name, options in views.items():
+            ours = cf.open(table, **{key: text for key, text in options.items() if key != "split_bytes"})
+            frame = spark.read.format(source).options(**options).load(str(table))
+            expected = ours.read(["id", "fare"], filter="fare < 9").to_pylist()
+            rows = frame.where("fare < 9").select("id", "fare").collect()
+            assert sorted(row.asDict().items() for row in rows) == sorted(e.items() for e in expected), name
+            assert (frame.count(), frame.columns) == (ours.count(), ours.schema.names), name
+    defined = f"CREATE TABLE lake.trips (id string) USING hudi LOCATION 'file:{table}';\n"
+    (tmp_path / "lake.sql").write_text(defined)
+    frame = spark.read.format("coldframe_python").load(f"{tmp_path}/lake.sql/lake.trips")
+    assert sorted(row.fare for row in frame.collect()) == [1.5, 4.0, 9.0]
+    with pytest.raises(Exception, match="a partition of a Hudi table"):
+        spark.read.format("coldframe_python").load(str(table / "eu"))

@@ -15,7 +15,7 @@
 //! | `table_schema`, `history`, `conform` | the table's columns; their names and types in older files |
 //! | `base`, `parquet_file`, `bootstrap` | base files |
 //! | `partition` | the values of partition columns |
-//! | `logs`, `deletes`, `kryo` | the blocks of logs |
+//! | `logs`, `deletes`, `kryo`, `log_file` | the blocks of logs |
 //! | `keys`, `order`, `rules`, `merged` | which of the records of a key is shown |
 //! | `options`, `open`, `scan`, `table`, `contents`, `format` | the table as a `TableFile`, and as a format |
 
@@ -31,6 +31,7 @@ mod format;
 mod history;
 mod keys;
 mod kryo;
+mod log_file;
 mod logs;
 mod merged;
 mod missing;

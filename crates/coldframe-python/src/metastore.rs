@@ -176,6 +176,16 @@ pub(crate) fn declared_format(input_format: Option<&str>, parameters: BTreeMap<S
     properties::declared_format(input_format, &parameters)
 }
 
+/// The view of a Hudi table that a definition shows; None if its table is not one of Hudi.
+#[pyfunction]
+pub(crate) fn hudi_view(
+    input_format: Option<&str>,
+    parameters: BTreeMap<String, String>,
+    serde_properties: BTreeMap<String, String>,
+) -> Option<&'static str> {
+    properties::hudi_view(input_format, &parameters, &serde_properties)
+}
+
 /// Where a table's files are; None if it has no files.
 #[pyfunction]
 pub(crate) fn location_of_files(
@@ -212,6 +222,7 @@ pub(crate) fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(matching_rows, module)?)?;
     module.add_function(wrap_pyfunction!(serde_properties, module)?)?;
     module.add_function(wrap_pyfunction!(declared_format, module)?)?;
+    module.add_function(wrap_pyfunction!(hudi_view, module)?)?;
     module.add_function(wrap_pyfunction!(location_of_files, module)?)?;
     module.add_function(wrap_pyfunction!(partitions_are_registered, module)?)?;
     module.add_function(wrap_pyfunction!(match_by_position, module)?)?;

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from coldframe._coldframe import RawDataset, matching_rows, partition_values
@@ -62,6 +63,9 @@ def hive_table(
     The other arguments are those of `open`; `options` override those in the metastore. Columns have the
     types in the metastore: values in files are widened to them, or raise SchemaError if they do not fit. A
     partition in an unsupported format raises UnsupportedError unless a filter rules it out.
+
+    A Hudi table is read by its own timeline, with its own columns: the metastore only says where it is, and
+    whether it is shown with its logs.
     """
     selected = Selected.of(uri)
     if not selected.is_single or selected.table == "*":
@@ -75,7 +79,8 @@ def hive_table(
     given: dict[str, Any] = {**options}
     storage_options = with_filesystem(storage_options, filesystem)
     arguments = OpenArguments(None, storage_options, verify_checksums, keys, given)
-    return HiveDataset(selected.uris, definition, Locations(location or {}), arguments, filter)
+    kind = HiveDataset if definition.hudi_view is None else HudiDataset
+    return kind(selected.uris, definition, Locations(location or {}), arguments, filter)
 
 
 class HiveDataset(Dataset):
@@ -203,3 +208,46 @@ class HiveDataset(Dataset):
         if writes.all_committed:
             return arguments
         return arguments.with_options({OPTION: writes.text(table.full_name)})
+
+
+class HudiDataset(HiveDataset):
+    """A Hudi table that a metastore defines: its timeline says which files count, and has the columns."""
+
+    def __init__(
+        self,
+        uris: str,
+        definition: Definition,
+        locations: Locations,
+        arguments: OpenArguments,
+        filter: Filter | None = None,
+    ) -> None:
+        given = {"view": definition.hudi_view, **arguments.options}
+        # Hudi's columns have units of their own.
+        given.pop("timestamp_unit", None)
+        place = locations.readable(definition.location or "")
+        opening = replace(arguments, format="hudi", options=given)
+        Dataset.__init__(self, [(place, [], None)], opening, partitioned=False)
+        self.definition, self._label, self._given = definition, definition.full_name, filter
+        self._uris, self._locations, self._original = uris, locations, arguments
+        self._filter = parse(filter)
+        if self._filter is not None:
+            bind(self._filter, self.schema)
+
+    @property
+    def partition_columns(self) -> list[str]:
+        """None: the partition columns of a Hudi table are columns of its files."""
+        return []
+
+    def partitions(self, filter: Filter | None = None) -> list[PartitionDefinition]:
+        """Unsupported: the table's timeline lists its partitions, not the metastore."""
+        raise unsupported("partitions of a Hudi table of a metastore: its timeline lists them")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return HudiDataset, (self._uris, self.definition, self._locations, self._original, self._given)
+
+    def _bound(self, filter: Filter | None) -> Bound:
+        test = both(self._filter, parse(filter))
+        return Bound(None) if test is None else bind(test, self.schema)
+
+    def _raw_for(self, bound: Bound) -> RawDataset:
+        return self._raw

@@ -40,6 +40,8 @@ class DefinedTable:
         """Why some or all rows of the table cannot be read; None if all rows may be readable."""
         if (reason := self.definition.left_out) is not None:
             return reason
+        if self.definition.hudi_view is not None:
+            return None
         others = [format or "an unknown format" for format in self.formats if format not in READ]
         return f"files of {', '.join(others)} are not read" if others else None
 

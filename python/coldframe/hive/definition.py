@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from coldframe._coldframe import (
     declared_format,
+    hudi_view,
     location_of_files,
     match_by_position,
     parse_columns,
@@ -156,6 +157,11 @@ class Definition:
         return self.parameters.get("table_type", "").lower() == "iceberg"
 
     @property
+    def hudi_view(self) -> str | None:
+        """The view that it shows of a Hudi table, whose timeline lists the files; None for other tables."""
+        return hudi_view(self.storage.input_format, self.parameters, self.storage.serde_properties)
+
+    @property
     def is_transactional(self) -> bool:
         """Whether the table's directories hold base and delta directories."""
         return self.parameters.get("transactional", "").lower() == "true"
@@ -175,7 +181,9 @@ class Definition:
     @property
     def has_partitions(self) -> bool:
         """Whether its rows are in partitions that the metastore knows."""
-        return bool(self.keys) and not self.by_folders and partitions_are_registered(self.parameters)
+        # The timeline of a Hudi table lists its partitions.
+        is_plain = not self.by_folders and self.hudi_view is None
+        return bool(self.keys) and is_plain and partitions_are_registered(self.parameters)
 
     @property
     def rows(self) -> int | None:
@@ -222,7 +230,7 @@ class Definition:
             return f"transactional, with {POSITIONS}"
         if self.is_by_position and self.parameters.get(f"{POSITIONS}.level", "1").strip() != "1":
             return f"its {POSITIONS}.level is about fields of structs"
-        if PROVIDER in self.parameters and self.storage.columns == _DUMMY:
+        if PROVIDER in self.parameters and self.storage.columns == _DUMMY and self.hudi_view is None:
             return "a Spark table whose columns Hive does not know: scan its directory instead"
         return None
 

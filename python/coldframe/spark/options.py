@@ -20,6 +20,12 @@ class ReadOptions:
     """The options of a `load()`."""
 
     paths: list[str]
+    selection: Mapping[str, str]
+    """The options that select some of the files (`pathGlobFilter` ..), by names in lower case."""
+    partitioned: bool
+    """Whether the names of directories are columns."""
+    ignore_missing: bool
+    """Whether files that are gone when they are read have no rows; otherwise they are an error."""
     format: str | None
     columns: list[str] | None
     filter: str | None
@@ -35,6 +41,20 @@ class ReadOptions:
     options: Mapping[str, Any]
     of_table: Mapping[str, Any] = field(default_factory=dict)
     """Arguments of `coldframe.iceberg_table`."""
+    as_of: Mapping[str, str] = field(default_factory=dict)
+    """The text of `as_of`: tables of Hudi and HBase have such an option, too, with texts of their own."""
+
+    @property
+    def of_files(self) -> Mapping[str, Any]:
+        """The options of a source that is not an Iceberg table."""
+        if not self.as_of:
+            return self.options
+        return {**self.options, **load_options({"path": self.paths[0], **self.as_of}, self.format)["options"]}
+
+    @property
+    def only_of_iceberg(self) -> list[str]:
+        """The options that only Iceberg tables have."""
+        return [name for name in self.of_table if name != "as_of"]
 
     def with_schema(self, schema: pa.Schema) -> ReadOptions:
         """The same options, with the types of files that do not store their types."""
@@ -59,7 +79,8 @@ def read_options(given: Mapping[str, str], format: str | None) -> ReadOptions:
     of_table = {name: text for name, text in given.items() if _is_of_iceberg(name.lower(), text)}
     of_files = {name: text for name, text in given.items() if name not in of_table}
     read = {name.lower(): _of_iceberg(name.lower(), text) for name, text in of_table.items()}
-    return replace(ReadOptions(**load_options(of_files, format)), of_table=read)
+    moment = {name.lower(): text for name, text in of_table.items() if name.lower() == "as_of"}
+    return replace(ReadOptions(**load_options(of_files, format)), of_table=read, as_of=moment)
 
 
 def _is_of_iceberg(name: str, text: str) -> bool:

@@ -8,6 +8,7 @@ use coldframe_core::{
     Capabilities, Content, Error, Format, OpenOptions, OptionSpec, Piece, ReadAt, Result, Source, TableFile,
 };
 
+use crate::data::log_file::LogFile;
 use crate::data::table::HudiTable;
 use crate::data::{contents, open, options};
 use crate::table::{self, MetadataTable};
@@ -28,8 +29,9 @@ impl Format for HudiTableFormat {
         Capabilities { folders: true, ..Capabilities::default() }
     }
 
-    fn probe(&self, _head: &[u8], _tail: &[u8]) -> bool {
-        false
+    /// A log file, which has no rows by itself.
+    fn probe(&self, head: &[u8], _tail: &[u8]) -> bool {
+        LogFile::probe(head)
     }
 
     /// A folder with `.hoodie`, unless it is a metadata table.
@@ -48,10 +50,10 @@ impl Format for HudiTableFormat {
         options: &OpenOptions,
         recorded: &[Piece],
     ) -> Result<Arc<dyn TableFile>> {
-        let Source::Folder { path, folder } = source else {
-            return Err(Error::invalid("expected the directory of a Hudi table, found a file"));
-        };
         let given = options::OpenOptions::given(options)?;
+        let Source::Folder { path, folder } = source else {
+            return Ok(Arc::new(LogFile::open(source.bytes()?.as_ref(), options)?));
+        };
         if given.metadata {
             let below = Below { root: folder.clone(), at: METADATA.to_owned() };
             let source = Source::Folder { path: path.clone(), folder: Arc::new(below) };

@@ -415,3 +415,26 @@ fn parts_of_a_split_have_each_row_once() {
     };
     assert_eq!((count(0..middle), count(middle..whole.range.end)), (3, 0));
 }
+
+#[test]
+fn a_log_by_itself_has_a_layout_and_no_rows() {
+    let blocks = [avro_block(T2, &[(T2, "a", 1, None)]), rollback_block(T3, T2), b"#HUDI#torn".to_vec()];
+    let source =
+        |bytes: &[u8]| coldframe_core::Source::file("log", Arc::new(bytes::Bytes::copy_from_slice(bytes)));
+    assert!(HudiTableFormat.probe(&blocks.concat(), &[]) && !HudiTableFormat.probe(b"PAR1", &[]));
+    let log = HudiTableFormat.open(&source(&blocks.concat()), &OpenOptions::default()).unwrap();
+    let node = log.inspect().unwrap();
+    layout::assert_tiled(&node);
+    let names: Vec<&str> = node.children.iter().map(|child| child.name.as_ref()).collect();
+    assert_eq!(names, ["avro block", "command block", "corrupt block"]);
+    let e = match rows::read(log.as_ref(), OnError::Raise) {
+        Err(e) => e,
+        Ok(outcome) => outcome.error.unwrap(),
+    };
+    assert!(
+        matches!(e.kind(), ErrorKind::Unsupported(_)) && e.to_string().contains("open the table's directory"),
+        "{e}"
+    );
+    let e = HudiTableFormat.open(&source(b"PAR1"), &OpenOptions::default()).unwrap_err();
+    assert!(e.to_string().contains("found another file"), "{e}");
+}

@@ -31,10 +31,23 @@ const HUDI: &str = ".hoodie";
 const HUDI_PROPERTIES: &str = "hoodie.properties";
 const HUDI_REASON: &str = "a Hudi table: its timeline (.hoodie) says which of its files count; read its directory by itself, as one table";
 
-/// Why the files of a folder with these subfolders are no table by themselves: the metadata of a table format says which
-/// of them count. `None` for other folders.
-pub fn managed_by<'a>(mut folders: impl Iterator<Item = &'a str>) -> Option<&'static str> {
-    folders.any(|name| name == HUDI).then_some(HUDI_REASON)
+/// A file in each folder of a Hudi table that is a partition; its name may have an ending.
+const HUDI_PARTITION: &str = ".hoodie_partition_metadata";
+const HUDI_PARTITION_REASON: &str = "a partition of a Hudi table: the table's timeline says which of its files count; read the table's directory, and filter by the partition";
+
+/// Why the files of a folder with these entries are no table by themselves: the metadata of a table format says which of
+/// them count. `None` for other folders.
+pub fn managed_by<'a>(names: impl Iterator<Item = &'a str>) -> Option<&'static str> {
+    let mut reason = None;
+    for name in names {
+        if name == HUDI {
+            return Some(HUDI_REASON);
+        }
+        if name.starts_with(HUDI_PARTITION) {
+            reason = Some(HUDI_PARTITION_REASON);
+        }
+    }
+    reason
 }
 
 /// Refuses a listing with the files of a table whose metadata says which of them count. `files`: paths below the folder,
@@ -46,9 +59,16 @@ pub(super) fn check_unmanaged(files: &[String], url: &str) -> Result<()> {
         let is_outermost = above.is_empty() || above.ends_with('/') && !above.contains(HUDI);
         is_outermost.then(|| above.trim_end_matches('/').to_owned())
     };
-    let Some(table) = files.iter().find_map(table_of) else { return Ok(()) };
-    let place = if table.is_empty() { url.to_owned() } else { format!("{url}/{table}") };
-    Err(Error::unsupported(HUDI_REASON).in_file(shown_path(&place)))
+    let partition_of = |file: &String| {
+        let (above, name) = file.rsplit_once('/').unwrap_or(("", file));
+        let is_partition = name.starts_with(HUDI_PARTITION) && !above.contains(HUDI);
+        is_partition.then(|| above.to_owned())
+    };
+    let table = files.iter().find_map(table_of).map(|table| (table, HUDI_REASON));
+    let partition = || files.iter().find_map(partition_of).map(|folder| (folder, HUDI_PARTITION_REASON));
+    let Some((below, reason)) = table.or_else(partition) else { return Ok(()) };
+    let place = if below.is_empty() { url.to_owned() } else { format!("{url}/{below}") };
+    Err(Error::unsupported(reason).in_file(shown_path(&place)))
 }
 
 type Folders = Arc<BTreeMap<String, Vec<Entry>>>;
@@ -238,6 +258,10 @@ mod tests {
         assert!(e.unwrap_err().starts_with("/w/t: "));
         assert!(managed_by(["eu", ".hoodie"].into_iter()).is_some());
         assert!(managed_by(["eu", "hoodie"].into_iter()).is_none());
+        let e = check(&["a.orc", "dt=1/.hoodie_partition_metadata.orc", "dt=1/b.orc"]).unwrap_err();
+        assert!(e.starts_with("/w/dt=1: ") && e.contains("a partition of a Hudi table"), "{e}");
+        check(&["a.orc", ".hoodie/metadata/files/.hoodie_partition_metadata"]).unwrap();
+        assert!(managed_by([".hoodie_partition_metadata", "a.orc"].into_iter()).is_some());
     }
 
     #[test]

@@ -10,6 +10,12 @@ pub const PROVIDER: &str = "spark.sql.sources.provider";
 /// The property of tables whose columns Hive matches by position, also in files that have names.
 pub const POSITIONS: &str = "orc.force.positional.evolution";
 
+/// The format of tables that Hudi registers.
+const HUDI: &str = "hudi";
+
+/// Whether Spark reads such a table without its logs.
+const READ_OPTIMIZED: &str = "hoodie.query.as.ro.table";
+
 /// The properties of a table or partition that mean something to a SerDe.
 pub fn of_serde(parameters: &Properties) -> Properties {
     let means = |name: &str| {
@@ -61,9 +67,37 @@ pub fn declared_format(input_format: Option<&str>, parameters: &Properties) -> S
         return provider.to_lowercase();
     }
     let name = input_format.unwrap_or_default();
+    if is_class_of_hudi(name) {
+        return HUDI.to_owned();
+    }
     let name = name.rsplit('.').next().unwrap_or(name);
     let format = readable().into_iter().find(|(class, _)| name.ends_with(class));
     format.map_or_else(|| name.to_owned(), |(_, format)| format.to_owned())
+}
+
+/// The view of a Hudi table that a definition shows; `None` if its table is not one of Hudi. Hudi registers a table that
+/// merges on read twice: as `t_ro`, without its logs, and as `t_rt`.
+pub fn hudi_view(
+    input_format: Option<&str>,
+    parameters: &Properties,
+    serde_properties: &Properties,
+) -> Option<&'static str> {
+    let class = input_format.filter(|class| is_class_of_hudi(class));
+    let of_spark = parameters.get(PROVIDER).is_some_and(|provider| provider.eq_ignore_ascii_case(HUDI));
+    if class.is_none() && !of_spark {
+        return None;
+    }
+    let stated = serde_properties.get(READ_OPTIMIZED).or_else(|| parameters.get(READ_OPTIMIZED));
+    let without_logs = match stated {
+        Some(text) => text.eq_ignore_ascii_case("true"),
+        None => class.is_some_and(|class| !class.contains("Realtime")),
+    };
+    Some(if without_logs { "read_optimized" } else { "snapshot" })
+}
+
+/// Whether an input format is one of Hudi, also under its old name.
+fn is_class_of_hudi(class: &str) -> bool {
+    ["org.apache.hudi.", "com.uber.hoodie."].iter().any(|package| class.starts_with(package))
 }
 
 /// Our formats by the names of Hive's input formats.

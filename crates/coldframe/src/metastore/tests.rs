@@ -169,6 +169,27 @@ fn a_partition_inherits_and_overrides_properties() {
 }
 
 #[test]
+fn definitions_of_hudi_tables_say_which_view_they_show() {
+    const PLAIN: &str = "org.apache.hudi.hadoop.HoodieParquetInputFormat";
+    const WITH_LOGS: &str = "org.apache.hudi.hadoop.realtime.HoodieParquetRealtimeInputFormat";
+    let none = Properties::new();
+    let of_spark = properties_of(&[("spark.sql.sources.provider", "HUDI")]);
+    let optimized = properties_of(&[("hoodie.query.as.ro.table", "true")]);
+    let merged = properties_of(&[("hoodie.query.as.ro.table", "false")]);
+    let view = properties::hudi_view;
+    assert_eq!(view(Some(RC), &none, &optimized), None);
+    assert_eq!(view(None, &properties_of(&[("spark.sql.sources.provider", "orc")]), &none), None);
+    assert_eq!(view(Some(PLAIN), &none, &none), Some("read_optimized"));
+    assert_eq!(view(Some("com.uber.hoodie.hadoop.HoodieInputFormat"), &none, &none), Some("read_optimized"));
+    assert_eq!(view(Some(WITH_LOGS), &none, &none), Some("snapshot"));
+    assert_eq!(view(Some(PLAIN), &of_spark, &merged), Some("snapshot"));
+    assert_eq!(view(Some(WITH_LOGS), &of_spark, &optimized), Some("read_optimized"));
+    assert_eq!(view(Some("x.OrcInputFormat"), &of_spark, &none), Some("snapshot"));
+    assert_eq!(view(None, &of_spark, &none), Some("snapshot"));
+    assert_eq!(properties::declared_format(Some(WITH_LOGS), &none), "hudi");
+}
+
+#[test]
 fn properties_say_where_files_are_and_what_they_are() {
     let none = Properties::new();
     let of_spark = properties_of(&[("spark.sql.sources.provider", "ORC")]);

@@ -104,6 +104,8 @@ def _why_left_out(definition: Definition | Refused) -> tuple[str | None, bool]:
         return definition.reason, False
     if definition.is_iceberg:
         return "it is an Iceberg table already", False
+    if definition.hudi_view is not None:
+        return "a Hudi table, whose timeline says which of its files count: migrate converts it", False
     return definition.left_out, definition.is_view
 
 

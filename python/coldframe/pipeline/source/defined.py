@@ -32,7 +32,7 @@ from coldframe.pipeline.source.findings import Finding
 from coldframe.pipeline.source.foreign_formats import why_not_by_spark
 from coldframe.pipeline.source.ownership import Claims
 from coldframe.pipeline.source.reading import Reading
-from coldframe.pipeline.source.storage_handlers import advice, handled_table
+from coldframe.pipeline.source.storage_handlers import advice, handled_table, hudi_table
 
 __all__ = ["DefinedSource", "Part", "TakenTable", "read_defined"]
 
@@ -176,6 +176,8 @@ class _Reader:
     patterns: Sequence[str]
     others_by_spark: bool
     matched: set[str] = field(default_factory=set)
+    of_hudi: set[str] = field(default_factory=set)
+    """Hudi tables: several definitions may show one table, in different views."""
 
     def read(self) -> None:
         taken: list[tuple[TakenTable, Json]] = []
@@ -229,6 +231,8 @@ class _Reader:
 
     def _partitions(self, table: Definition, is_meant: bool) -> list[PartitionDefinition]:
         """The partitions of a selected table. Claims the locations of a table's files, for any table."""
+        if table.hudi_view is not None:
+            self.of_hudi.add(table.full_name)
         if not table.has_partitions:
             for location in _own_locations(table):
                 self.source.claims.add(self.locations.readable(location), table.full_name)
@@ -247,7 +251,7 @@ class _Reader:
 
     def _taken(self, table: Definition, partitions: Sequence[PartitionDefinition]) -> tuple[TakenTable, Json]:
         """Raises _LeftOut or SchemaError if nothing of a table can be taken."""
-        behind = handled_table(table, self.locations)
+        behind = hudi_table(table, self.locations) or handled_table(table, self.locations)
         if behind is not None:
             place, root = place_of(table.database, table.name), behind.root
             part = Part(place, root, "", behind.reading.format, directories={behind.reading.format: 0})
@@ -339,6 +343,8 @@ class _Reader:
         """Why other tables may share a table's files; None if no other table shares them."""
         for part in table.parts:
             others = self.source.claims.others(part.location, table.name) if part.location else iter(())
+            if table.name in self.of_hudi:
+                others = (name for name in others if name not in self.of_hudi)
             # A table without partitions may have claimed several locations.
             other = next((name for name in others if name != table.name or part.name), None)
             if other == table.name:

@@ -366,7 +366,8 @@ def _sees(root: str, location: str) -> bool:
 
 def _new_table(table: TakenTable, inventory: Inventory, unit: str) -> Table:
     definition = table.definition
-    keys = keys_of(definition.keys)
+    # The partition columns of a Hudi table are columns of its files.
+    keys = keys_of(() if table.is_handled else definition.keys)
     spec = TableSpec(table.name, table.place, None, tuple((key.name, key.type) for key in keys))
     files, damaged, empty = (inventory.new_files() for _ in range(3))
     made = Table(
@@ -375,5 +376,5 @@ def _new_table(table: TakenTable, inventory: Inventory, unit: str) -> Table:
     # Another system has its own types.
     columns = () if table.is_handled else definition.storage.columns
     made.declared = plain_schema(columns_of(columns, unit), timestamp_unit=unit)
-    made.have_keys(key.name for key in definition.keys)
+    made.have_keys(keys.names)
     return made

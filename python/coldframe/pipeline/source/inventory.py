@@ -289,7 +289,7 @@ def _list(root: str, folder: str, selection: Selecting, listing: Listing) -> Non
     except OSError as error:
         listing.add(Unread(folder, _reason(error)))
         return
-    reason = managed_by([name for name, is_folder, _ in there if is_folder and name.isascii()])
+    reason = managed_by([name for name, _, _ in there if name.isascii()])
     if (FOLDER, True, False) in there and has_metadata(os.listdir(f"{path}/{FOLDER}")):
         reason = NOT_LISTED
     if reason is not None:

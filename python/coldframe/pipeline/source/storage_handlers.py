@@ -1,4 +1,5 @@
-"""Tables that Hive reads through a storage handler: their rows are in the files of another system.
+"""Tables whose rows another system keeps: Hive reads them through a storage handler, or by the timeline of
+Hudi.
 
     --location hbase://=/mnt/hbase          where its root directory is
     hbase.table.name = ns:orders            the table there
@@ -20,7 +21,7 @@ from coldframe.hive.locations import Locations
 from coldframe.pipeline.source.inventory import SEVERAL
 from coldframe.pipeline.source.reading import Reading
 
-__all__ = ["HandledTable", "advice", "handled_table"]
+__all__ = ["HandledTable", "advice", "handled_table", "hudi_table"]
 
 _BYTES = {
     "int": "int",
@@ -41,6 +42,14 @@ class HandledTable:
     root: str
     """The directory of that system, readable."""
     reading: Reading
+
+
+def hudi_table(table: Definition, locations: Locations) -> HandledTable | None:
+    """The Hudi table that a definition shows; None for other tables."""
+    view, place = table.hudi_view, table.location
+    if view is None or place is None or table.is_view:
+        return None
+    return HandledTable(locations.readable(place), Reading("hudi", {"view": view}, is_only=False))
 
 
 def handled_table(table: Definition, locations: Locations) -> HandledTable | None:

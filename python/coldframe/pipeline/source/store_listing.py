@@ -234,7 +234,7 @@ def _walk(tree: _Tree, passed: Listing, selection: Selecting) -> Iterator[tuple[
             continue
         folder = tree.folders[at]
         inner = tree.folders.get(_join(at, FOLDER))
-        reason = managed_by([name for name in folder.folders if name.isascii()])
+        reason = managed_by([name for name in (*folder.folders, *folder.files) if name.isascii()])
         if inner is not None and has_metadata(inner.files):
             reason = NOT_LISTED
         if reason is not None:
