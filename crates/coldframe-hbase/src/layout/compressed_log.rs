@@ -21,7 +21,6 @@ use coldframe_encoding::codec::Decompressor;
 use coldframe_hfile::BlockCodec;
 
 use super::dictionary::Dictionary;
-use super::log::LogReader;
 use super::proto::{LogHeader, LogKey};
 
 const LARGE: usize = i16::MAX as usize;
@@ -54,19 +53,9 @@ impl fmt::Debug for Compression {
 }
 
 /// Bytes to decode; `None` at their end.
-trait Input {
+pub(super) trait Input {
     fn take(&mut self, len: u64) -> Result<Option<Bytes>>;
     fn varint(&mut self) -> Result<Option<u64>>;
-}
-
-impl Input for LogReader {
-    fn take(&mut self, len: u64) -> Result<Option<Bytes>> {
-        LogReader::take(self, len)
-    }
-
-    fn varint(&mut self) -> Result<Option<u64>> {
-        LogReader::varint(self)
-    }
 }
 
 /// A field of a key.
@@ -165,7 +154,7 @@ impl Compression {
     /// Appends the next cell in its plain form to `out`; `None` if it extends beyond the end of the edits.
     pub(super) fn cell(
         &mut self,
-        log: &mut LogReader,
+        log: &mut impl Input,
         limits: &Limits,
         out: &mut Vec<u8>,
     ) -> Result<Option<()>> {
@@ -222,7 +211,7 @@ impl Compression {
 
     fn value(
         &mut self,
-        log: &mut LogReader,
+        log: &mut impl Input,
         limits: &Limits,
         len: u64,
         out: &mut Vec<u8>,
@@ -245,7 +234,7 @@ impl Compression {
         Ok(Some(()))
     }
 
-    fn tags(&mut self, log: &mut LogReader, len: u64, out: &mut Vec<u8>) -> Result<Option<()>> {
+    fn tags(&mut self, log: &mut impl Input, len: u64, out: &mut Vec<u8>) -> Result<Option<()>> {
         let Some(dictionary) = &mut self.tags else {
             return Ok(log.take(len)?.map(|tags| out.extend_from_slice(&tags)));
         };

@@ -23,7 +23,7 @@ use coldframe_encoding::limits::message;
 use coldframe_hfile::{Cell, CellLayout};
 use prost::Message;
 
-use super::compressed_log::Compression;
+use super::compressed_log::{Compression, Input};
 use super::names::META_REGION;
 use super::proto::{LogHeader, LogKey};
 
@@ -155,7 +155,7 @@ impl LogReader {
     }
 
     /// The next `len` bytes; `None` if the file ends earlier.
-    pub(super) fn take(&mut self, len: u64) -> Result<Option<Bytes>> {
+    fn take(&mut self, len: u64) -> Result<Option<Bytes>> {
         let Some(end) = self.at.checked_add(len).filter(|end| *end <= self.end) else { return Ok(None) };
         if self.at < self.window || end > self.window + self.held.len() as u64 {
             let until = self.at.saturating_add(len.max(WINDOW)).min(self.source.len());
@@ -167,7 +167,7 @@ impl LogReader {
         Ok(Some(taken))
     }
 
-    pub(super) fn varint(&mut self) -> Result<Option<u64>> {
+    fn varint(&mut self) -> Result<Option<u64>> {
         let (mut value, mut shift) = (0_u64, 0_u32);
         loop {
             let Some(byte) = self.take(1)?.and_then(|b| b.first().copied()) else { return Ok(None) };
@@ -352,6 +352,16 @@ impl LogReader {
             }
         }
         Ok(Some((key, Edit { at, len: self.at - at, sequence_id })))
+    }
+}
+
+impl Input for LogReader {
+    fn take(&mut self, len: u64) -> Result<Option<Bytes>> {
+        LogReader::take(self, len)
+    }
+
+    fn varint(&mut self) -> Result<Option<u64>> {
+        LogReader::varint(self)
     }
 }
 
