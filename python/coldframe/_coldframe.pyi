@@ -400,11 +400,15 @@ HIVE_NULL: str
 _Found = tuple[str, list[tuple[str, str]], _Known | None]
 
 def find_files(
-    paths: Sequence[str], *, storage_options: Mapping[str, Any] | None = None, whole: bool = False
+    paths: Sequence[str],
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+    whole: bool = False,
+    selection: Mapping[str, str] | None = None,
 ) -> list[_Found]:
     """The files of paths, patterns and folders: path, `key=value` pairs of its folders, identity.
 
-    `whole`: each folder is one table.
+    `whole`: each folder is one table. `selection`: the options of a `load()` that select some of them.
     """
 
 def managed_by(names: Sequence[str]) -> str | None:

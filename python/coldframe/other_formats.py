@@ -40,6 +40,8 @@ class OtherFiles:
     kind: str
     files: int = 0
     bytes: int = 0
+    newest: int = 0
+    """The time of the last change of any file, in ns since 1970."""
 
 
 def other_files(
@@ -64,6 +66,7 @@ def other_files(
         group = groups.setdefault((place, kind), OtherFiles(place, kind))
         group.files += 1
         group.bytes += file.size
+        group.newest = max(group.newest, file.mtime_ns)
     listed = list(groups.values())
     for group in listed:
         if group.kind == "parquet" and _has_delta_log(root, group.place, storage_options):

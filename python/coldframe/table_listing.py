@@ -4,6 +4,7 @@ formats.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import warnings
@@ -54,6 +55,19 @@ class FoundTable:
     """The table's path relative to the searched directory."""
     is_whole: bool = False
     """Whether the table is one file, or a directory that is one table of its format."""
+    newest: int = 0
+    """The time of the last change of any file, in ns since 1970; 0 if it is unknown."""
+    partitions: int = 0
+    """The number of its folders `key=value`."""
+    owner: str = ""
+    """The user who owns the first file; empty if it is not local."""
+    writer: str = ""
+    """The program that wrote the first file, with its version; empty if it does not say so, or if rows were
+    not requested."""
+    damaged: int = 0
+    """Files in its folders whose bytes have no known format."""
+    likeness: str = ""
+    """Equal for tables of equally many files with equal names and sizes."""
 
     def open(self, *, storage_options: Mapping[str, Any] | None = None) -> File | Dataset:
         """Opens the table: a File if `is_whole`, else a Dataset."""
@@ -136,7 +150,8 @@ def _other(root: str, group: OtherFiles, names: set[str]) -> FoundTable:
     name = _name_of(path, group.place)
     name = f"{name}__{group.kind}" if name in names else name
     names.add(name)
-    return FoundTable(name, group.kind, path, group.files, group.bytes, None, place=group.place)
+    about = name, group.kind, path, group.files, group.bytes, None
+    return FoundTable(*about, place=group.place, newest=group.newest)
 
 
 def _name_of(path: str, place: str) -> str:
@@ -176,23 +191,59 @@ def _described(root: str, table: Table, storage_options: Mapping[str, Any] | Non
     path = first.path if is_whole else f"{root}/{table.place}".removesuffix("/.")
     if number > 1 and not os.path.isdir(path) and "://" not in path:
         path = root
+    size, newest, folders, likeness = 0, 0, set(), hashlib.sha256()
+    for file in table.files:
+        size, newest = size + file.share, max(newest, file.mtime_ns)
+        folders.add(file.keys)
+        name = file.relative.removeprefix(f"{table.place}/")
+        likeness.update(f"{name}\0{file.size}\n".encode(errors="replace"))
     whole = FoundTable(
         table.name,
         table.format,
         path,
         number,
-        sum(file.share for file in table.files),
+        size,
         None,
         dict(table.options),
         place=_below(root, first.path) if first.is_folder and is_whole else table.place,
         is_whole=is_whole,
+        newest=newest,
+        partitions=len(folders - {()}),
+        owner=_owner(first.path),
+        damaged=len(table.damaged),
+        likeness=likeness.hexdigest(),
     )
     if not rows:
         return whole
+    whole = _replaced(whole, writer=_writer(first.path, storage_options, table.options))
     try:
         return _replaced(whole, rows=whole.open(storage_options=storage_options).num_rows)
     except (ColdframeError, OSError, ValueError) as error:
         return _replaced(whole, problem=str(error))
+
+
+def _writer(path: str, storage_options: Mapping[str, Any] | None, options: Mapping[str, Any]) -> str:
+    try:
+        about = open(path, storage_options=storage_options, **options).metadata
+    except (ColdframeError, OSError, ValueError):
+        # The table tells what is wrong with it.
+        return ""
+    return " ".join(str(about[name]) for name in ("writer", "software_version", "dialect") if about.get(name))
+
+
+def _owner(path: str) -> str:
+    if "://" in path:
+        return ""
+    try:
+        number = os.stat(path).st_uid
+    except OSError:
+        return ""
+    try:
+        import pwd
+
+        return pwd.getpwuid(number).pw_name
+    except (ImportError, KeyError):
+        return str(number)
 
 
 def _below(root: str, path: str) -> str:

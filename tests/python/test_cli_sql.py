@@ -16,6 +16,7 @@ from hbase_roots import ROOT, add_table
 import coldframe as cf
 from coldframe.cli import main
 from coldframe.cli.sql import mentioned
+from coldframe.pipeline.report import inventory_page
 
 pytest.importorskip("duckdb")
 
@@ -257,6 +258,53 @@ def test_tables_of_other_formats_are_listed_by_size(
     assert "2 other files, 28 B, belong to no table (text)" in err
     assert main(["tables", str(tmp_path), "--as", "tables"]) == 0
     assert capsys.readouterr().out.startswith("[tables.")
+
+
+def test_an_inventory_is_a_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(inventory_page, "DRAWN_ROWS", 3)
+    estate = tmp_path / "estate"
+    for place in ("sales/dt=1", "sales/dt=2", "copy/dt=1", "copy/dt=2", "lake", "raw"):
+        (estate / place).mkdir(parents=True)
+    for place in ("sales/dt=1", "sales/dt=2"):
+        cf.write(ROWS, estate / place / "x", format="orc")
+        shutil.copy(estate / place / "x", estate / place.replace("sales", "copy"))
+    pq.write_table(ROWS, estate / "lake" / "x.parquet")
+    cf.write(pa.table({"a": [b"1"]}), estate / "raw" / "x", format="rcfile", serde="binary")
+    (estate / "sales" / "dt=2" / "torn").write_bytes(bytes(99))
+    for path in (estate / "sales").rglob("*"):
+        os.utime(path, (1_400_000_000, 1_400_000_000))
+    page = tmp_path / "inventory.html"
+    assert main(["tables", str(estate), "--json", "--html", str(page)]) == 0
+    listed = {table["name"]: table for table in json.loads(capsys.readouterr().out)}
+    sales = listed["sales"]
+    assert (sales["partitions"], sales["damaged"], sales["newest"]) == (2, 1, 1_400_000_000 * 10**9)
+    assert sales["owner"] == (estate / "sales").owner()
+    assert "coldframe" in sales["writer"]
+    text = page.read_text()
+    assert str(estate) in text
+    assert text.count("<tr") == 1 + 3
+    # The rest of the tables is data.
+    rest = json.loads(text.split('<script type="application/json">')[1].split("</script>")[0])
+    assert len(rest) == 1
+    assert "1 files whose bytes have no known format; 2 tables have equal names and sizes" in text
+    assert "<span>2014</span>" in text
+    fates = {"left out", "needs its columns in tables.toml", "damaged files fail, the rest is converted"}
+    assert all(f"<td>{fate}</td>" in text or fate in rest[0] for fate in fates)
+    with pytest.raises(SystemExit, match="2"):
+        main(["tables", str(estate), "--html"])
+
+
+def test_an_inventory_page_escapes_names(tmp_path: Path) -> None:
+    evil = "<!--<script>&\u2028"
+    (tmp_path / f"t{evil}").mkdir()
+    for number in range(2):
+        cf.write(ROWS, tmp_path / f"t{evil}" / f"{evil}{number}", format="orc")
+    assert main(["tables", str(tmp_path), "--html", str(tmp_path / "page.html")]) == 0
+    text = (tmp_path / "page.html").read_text()
+    assert "<!--" not in text
+    assert "t&lt;!--&lt;script&gt;&amp;" in text
 
 
 def test_a_folder_of_text_alone_is_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,12 +2,14 @@
 
 import importlib.util
 import json
+import pickle
 import struct
 import tarfile
 import zlib
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import coldframe as cf
@@ -273,3 +275,32 @@ def test_deletes_that_spell_a_location_in_another_way(tables, store):
         path.with_suffix(".new").replace(path)
     read = cf.iceberg_table(table)
     assert (read.count(), read.to_table().num_rows) == (expected, expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "pattern"),
+    [
+        ("equality", "data/k=a/*.orc"),
+        ("equality", "data/equal-1.orc"),
+        ("positions", "data/*/*-deletes.orc"),
+        ("mixed", "data/*-0-00001.parquet"),
+    ],
+    ids=["data", "equality deletes", "position deletes", "parquet"],
+)
+def test_a_file_with_fewer_rows_than_the_manifest_states_is_damage(tables, name, pattern):
+    table = tables / name
+    where = {f"/tmp/coldframe-iceberg/warehouse/t/{name}": str(table)}
+    for file in table.glob(pattern):
+        if file.suffix == ".parquet":
+            pq.write_table(pq.read_table(file).slice(1), file)
+        else:
+            file.write_bytes(b"")
+    dataset = cf.iceberg_table(table, location=where)
+    stated = r"as the table's metadata states, found \d"
+    with pytest.raises(cf.CorruptFileError, match=stated):
+        dataset.read()
+    splits = dataset.planned(1 << 20)
+    with pytest.raises(cf.CorruptFileError, match=stated):
+        [split.to_batches().read_all() for split in pickle.loads(pickle.dumps(splits))]
+    dataset.to_batches(on_error="skip").read_all()
+    assert any(stated[:20] in lost["reason"] for lost in dataset.damage)

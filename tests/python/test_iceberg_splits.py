@@ -12,6 +12,8 @@ import pyarrow as pa
 import pytest
 
 import coldframe as cf
+from coldframe._coldframe import RawDataset
+from coldframe.arguments import OpenArguments
 
 pytest.importorskip("pyiceberg")
 
@@ -120,8 +122,27 @@ def test_a_file_of_another_size_is_an_error(made, tmp_path):
     shares = cf.scan(copy).planned(1000)
     path = Path(shares[0].path)
     path.write_bytes(path.read_bytes() + b"\0")
-    with pytest.raises(OSError, match="the file was changed"):
+    with pytest.raises(cf.CorruptFileError, match=path.name):
         read(shares)
+
+
+def test_the_number_of_rows_decides_where_a_length_was_stated_wrong(tmp_path):
+    path = tmp_path / "0.orc"
+    table = pa.table({"id": range(5)})
+    cf.write(table, path)
+    none = pa.RecordBatch.from_pylist([{}])
+    wrong = (path.stat().st_size + 1, None, None)
+
+    def rows(stated):
+        source = (str(path), [], wrong, none, stated)
+        (split,) = RawDataset(OpenArguments("orc").raw, [source], schema=table.schema).plan(1 << 20)
+        return sum(pa.record_batch(batch).num_rows for batch in split.scan())
+
+    assert rows(5) == 5
+    with pytest.raises(cf.CorruptFileError, match="expected 6 rows, as the table's metadata states"):
+        rows(6)
+    with pytest.raises(OSError, match="the file was changed"):
+        rows(None)
 
 
 def test_damage_is_recorded_for_its_split(made, tmp_path):

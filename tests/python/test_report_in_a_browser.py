@@ -11,7 +11,7 @@ from browsing import WIDTHS, Browser
 
 from coldframe.pipeline.report.model import FileReport, LeftOut, Report, TableReport
 from coldframe.pipeline.report.pages import page
-from coldframe.pipeline.report.table_page import table_page
+from coldframe.pipeline.report.table_page import shared_page, table_page
 
 FOLDER = "warehouse/a_long_name_of_a_database/and_of_a_table/dt=2014-01-01/region=europe"
 DAMAGE = {"length": 900, "rows_lost": 50, "reason": "zlib: invalid data, or its checksum differs"}
@@ -67,6 +67,10 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     texts = {
         "first": (folder / "report.html", page(report)),
         "damaged": (folder / "report" / "37.html", table_page(report, tables[36])),
+        "shared": (
+            folder / "report" / "tables-1.html",
+            shared_page(report, [(f"t{at + 1}", tables[at]) for at in range(3)]),
+        ),
         "large": (folder / "report" / "100.html", table_page(report, tables[99])),
     }
     for path, text in texts.values():
@@ -74,7 +78,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {name: path for name, (path, _) in texts.items()}
 
 
-@pytest.mark.parametrize("name", ["first", "damaged"])
+@pytest.mark.parametrize("name", ["first", "damaged", "shared"])
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", WIDTHS)
 def test_accessibility(browser: Browser, pages: dict[str, Path], name: str, dark: bool, width: int) -> None:
@@ -117,6 +121,16 @@ def test_problems_come_first_and_lead_to_their_table(browser: Browser, pages: di
                 break
         time.sleep(0.05)
     assert browser.evaluate("document.querySelector('h1').textContent") == "sales.table_036"
+
+
+def test_a_link_to_a_shared_page_shows_one_table(browser: Browser, pages: dict[str, Path]) -> None:
+    browser.open(pages["shared"], 1400)
+    count = (
+        "[...document.querySelectorAll('.one')].filter((one) => one.offsetHeight > 0).map((one) => one.id)"
+    )
+    assert browser.evaluate(count) == ["t1", "t2", "t3"]
+    browser.evaluate("location.hash = 't2'")
+    assert browser.evaluate(count) == ["t2"]
 
 
 def test_tables_are_sorted_and_filtered_by_keys_alone(browser: Browser, pages: dict[str, Path]) -> None:

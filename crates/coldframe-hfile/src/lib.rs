@@ -51,6 +51,7 @@ mod write;
 
 pub use format::HFileFormat;
 pub use layout::cell::{Cell, CellLayout, CellSink, Coordinates, Tags, row_of};
+pub use layout::codec::Codec as BlockCodec;
 pub use layout::content::{BlockReader, Cells};
 pub use layout::encoding::Plain;
 pub use layout::file_info::{self, FileInfo};

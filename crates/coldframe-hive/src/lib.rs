@@ -25,6 +25,7 @@ mod part;
 mod scan;
 mod state;
 mod table;
+mod unstated;
 mod write_ids;
 
 pub use coldframe_orc::{Codec, Declares, EncodingStrategy, LastSecond, Masked, OpenOptions, WriteOptions};

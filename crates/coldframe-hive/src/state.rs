@@ -305,7 +305,7 @@ fn add_bucket_files(
     let side =
         |path: &str| side_files.then(|| entries.iter().find(|e| e.path == format!("{path}_flush_length")))?;
     for entry in &entries {
-        if entry.len == 0 || entry.path.ends_with("_flush_length") {
+        if entry.path.ends_with("_flush_length") {
             continue;
         }
         let Some(bucket) = bucket_of(name(&entry.path)) else { continue };
@@ -313,10 +313,19 @@ fn add_bucket_files(
             None => None,
             Some(side) => Some(flushed(folder.open(&side.path)?)?),
         };
+        if entry.len == 0 && (valid_len == Some(0) || !is_of_acid_writer(name(&entry.path))) {
+            continue;
+        }
         let (path, len) = (entry.path.clone(), entry.len);
         files.push(DataFile { path, role, len, write_id, last_write, statement, bucket, valid_len });
     }
     Ok(())
+}
+
+/// Whether Hive's writer of ACID files gave this name. It closes each file with a footer, or deletes it, also one without
+/// rows, so that an empty one is damaged. Files of other names (LOAD DATA, insert-only tables) may be empty.
+fn is_of_acid_writer(file: &str) -> bool {
+    file.starts_with("bucket_")
 }
 
 /// The last complete length in a side file, to which each flush appends a length in big-endian form.
@@ -555,6 +564,25 @@ mod tests {
         // Without a base, original files of any name are read.
         let plain = folder(&["delta_6_6_0/bucket_00000", "export/part-0.orc"]);
         assert_eq!(unclaimed(&plain).unwrap(), []);
+    }
+
+    #[test]
+    fn only_plain_files_may_be_empty() {
+        let mut files = folder(&["base_1/bucket_00001", "delta_4_9/bucket_00001_flush_length"]);
+        files.files.insert("delta_4_9/bucket_00001_flush_length".into(), 0u64.to_be_bytes().to_vec().into());
+        let empty = [
+            "base_1/000000_0",
+            "base_1/bucket_00000",
+            "delta_2_2/000000_0",
+            "delta_2_2/bucket_00000_0",
+            "delta_4_9/bucket_00001",
+            "delete_delta_3_3/bucket_00000",
+        ];
+        let files = empty.iter().fold(files, |files, path| files.with(path, &b""[..]));
+        let all = current_files(&files, None).unwrap();
+        let got: Vec<(&str, u64)> = all.iter().map(|file| (file.path.as_str(), file.len)).collect();
+        let [lost, kept] = [("base_1/bucket_00000", 0), ("base_1/bucket_00001", 3)];
+        assert_eq!(got, [lost, kept, ("delta_2_2/bucket_00000_0", 0), ("delete_delta_3_3/bucket_00000", 0)]);
     }
 
     #[test]

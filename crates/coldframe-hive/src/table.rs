@@ -27,6 +27,7 @@ use crate::missing::{MissingRows, missing_rows, notice};
 use crate::part::OpenFile;
 use crate::scan::{AcidPlan, Rows};
 use crate::state::{self, DataFile, Role};
+use crate::unstated::{self, UnstatedRows};
 use crate::write_ids::WriteIds;
 
 /// The user metadata in which Hive's writer states the counts `inserts,updates,deletes`.
@@ -47,6 +48,8 @@ pub(crate) struct AcidTable {
     events_in: Vec<OpenFile>,
     /// Files that cannot be opened.
     lost: Vec<LostFile>,
+    /// Rows of streams that no side file states.
+    unstated: Vec<UnstatedRows>,
     /// The visible writes; `None` if all writes are visible.
     ids: Option<Arc<WriteIds>>,
     /// The last write of the base, if there is one.
@@ -105,7 +108,15 @@ impl AcidTable {
             None => state::base_write(folder, ids.as_deref())?,
         };
         let compacted = state::has_compaction(folder, &files)?;
-        Ok(Self { state, base, complete, compacted, ..Self::of_files(folder, files, ids, options)? })
+        let unstated = unstated::unstated_rows(folder, &files, options)?;
+        Ok(Self {
+            state,
+            base,
+            complete,
+            compacted,
+            unstated,
+            ..Self::of_files(folder, files, ids, options)?
+        })
     }
 
     /// Builds the table from the given files of a directory.
@@ -117,6 +128,7 @@ impl AcidTable {
     ) -> Result<Self> {
         let open = |data: DataFile| -> Result<OpenFile> {
             let mut source: Arc<dyn ReadAt> = folder.open(&data.path)?;
+            check_length(source.as_ref(), data.valid_len)?;
             if let Some(len) = data.valid_len.filter(|len| *len < source.len()) {
                 source = Arc::new(Front { source, len });
             }
@@ -188,7 +200,21 @@ impl AcidTable {
         let schema = table_schema(&rows, columns)?;
         let first_rows = first_rows(&rows, &lost)?;
         let (base, complete, compacted, state, events) = (None, None, false, 0, Mutex::new(None));
-        Ok(Self { rows, first_rows, events_in, lost, ids, base, complete, compacted, state, schema, events })
+        let unstated = Vec::new();
+        Ok(Self {
+            rows,
+            first_rows,
+            events_in,
+            lost,
+            unstated,
+            ids,
+            base,
+            complete,
+            compacted,
+            state,
+            schema,
+            events,
+        })
     }
 
     /// Files whose own rows are lost.
@@ -286,6 +312,18 @@ impl AcidTable {
         let properties = [part.data.bucket, events::bucket_property(part.data.bucket, part.data.statement)];
         !part.is_acid() && properties.iter().any(|p| events.has_any(part.data.write_id, *p))
     }
+}
+
+/// Fails if a file has no bytes, which no writer of ACID files leaves behind, or fewer than its side file states.
+fn check_length(source: &dyn ReadAt, flushed: Option<u64>) -> Result<()> {
+    let expected = match flushed {
+        Some(flushed) if flushed > source.len() => {
+            format!("at least the {flushed} bytes that its side file states")
+        }
+        _ if source.is_empty() => "an ORC file, which has a footer even without rows".to_owned(),
+        _ => return Ok(()),
+    };
+    Err(Error::corrupt(format!("expected {expected}, found {} bytes", source.len())).at(0).within("file"))
 }
 
 /// Whether `inserts,updates,deletes` states that there are only inserts.
@@ -405,6 +443,11 @@ impl TableFile for AcidTable {
             ("lost_files", Value::List(self.lost.iter().map(lost).collect())),
             ("events", self.known()?.events(OnError::Skip)?.len().into()),
         ]))
+    }
+
+    fn notices(&self) -> Result<Vec<Notice>> {
+        let is_reported = self.complete != Some(false);
+        Ok(self.unstated.iter().filter(|_| is_reported).map(UnstatedRows::notice).collect())
     }
 
     fn notices_by_reading(&self) -> Result<Vec<Notice>> {

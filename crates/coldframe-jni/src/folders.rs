@@ -29,7 +29,7 @@ pub fn files(folders: &Json, opening: &Opening) -> Result<Vec<Given>> {
             values.chunks_exact(2).filter_map(|pair| Some((pair.first()?.clone(), pair.get(1)?.clone())));
         let pairs: Vec<_> = pairs.collect();
         if is_whole(folder) {
-            all.push(Given::Entry(FileEntry { path, pairs, known: None, listed: false }));
+            all.push(Given::Entry(FileEntry { path, pairs, known: None, listed: false, rows: None }));
             continue;
         }
         for entry in discover(opening.storage.as_ref(), &os_path(&path), false)? {

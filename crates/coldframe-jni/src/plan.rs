@@ -13,7 +13,7 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 use coldframe::dataset::storage::{os_path, shown_path};
 use coldframe::dataset::{
-    Dataset, Given, Opening, Part, Plan, ScanBuilder, Split, Stores, TableOptions, pack,
+    Dataset, Given, Opening, Part, Plan, ScanBuilder, Split, Stores, TableOptions, discover, pack,
 };
 use coldframe::load::LoadOptions;
 use coldframe::options::Strings;
@@ -242,7 +242,8 @@ impl Table {
         let scan = scan.strings(Strings::Plain);
         // Spark runs each task on its own thread.
         let mut scan = scan.on_error(options.on_error).threads(1).split_bytes(options.split_bytes);
-        scan = scan.max_opened(MAX_OPENED);
+        // A file that is gone must not be opened by planning if it is to be ignored.
+        scan = scan.max_opened(if options.ignore_missing { 0 } else { MAX_OPENED });
         if let Some(condition) = self.condition(request)? {
             scan = scan.filter(condition);
         }
@@ -310,7 +311,8 @@ impl Table {
         let mut scan = self.scan(&request, &names)?;
         // If metadata give the result, a file only has to be opened. So files are not divided, whatever their
         // length.
-        let is_answered = is_answered_by_metadata(&scan, &aggregates, &schema)?;
+        let is_answered =
+            !self.options.ignore_missing && is_answered_by_metadata(&scan, &aggregates, &schema)?;
         if is_answered {
             scan = scan.split_bytes(u64::MAX);
         }
@@ -321,6 +323,7 @@ impl Table {
             aggregates: aggregates.clone(),
             damage: self.options.damage.clone(),
             storage: self.options.storage.clone(),
+            ignore_missing: self.options.ignore_missing,
         };
         let mut tasks = Vec::new();
         for (key, splits) in self.by_partition(&request, splits)? {
@@ -357,12 +360,22 @@ pub(crate) fn opening(options: &LoadOptions) -> Opening {
 }
 
 fn dataset(options: &LoadOptions) -> Result<Dataset> {
-    let given = options.paths.iter().map(|path| Given::Path(os_path(path))).collect();
-    Dataset::new(
-        given,
-        opening(options),
-        TableOptions { first_only: !options.unify, ..TableOptions::default() },
-    )
+    let opening = opening(options);
+    let mut given = Vec::new();
+    for path in &options.paths {
+        if options.selection.is_all() {
+            given.push(Given::Path(os_path(path)));
+            continue;
+        }
+        let listed = discover(opening.storage.as_ref(), &os_path(path), false)?;
+        given.extend(options.selection.of_listing(path, listed)?.into_iter().map(Given::Entry));
+    }
+    let table = TableOptions {
+        first_only: !options.unify,
+        without_partitions: options.selection.is_recursive(),
+        ..TableOptions::default()
+    };
+    Dataset::new(given, opening, table)
 }
 
 /// Whether metadata give the results of the aggregates. This is checked for the first file and assumed for

@@ -132,7 +132,12 @@ impl Reader {
     fn decoded(&mut self) -> Result<Option<RecordBatch>> {
         while self.left != Some(0) {
             if let Some(current) = &mut self.current {
-                if let Some(batch) = current.rows.next_batch()? {
+                let next = match current.rows.next_batch() {
+                    // Spark ignores the rest of a file that is gone, too.
+                    Err(e) if self.task.ignore_missing && e.is_not_found() => None,
+                    next => next?,
+                };
+                if let Some(batch) = next {
                     self.counts.rows += batch.num_rows() as u64;
                     if let Some(left) = &mut self.left {
                         *left = left.saturating_sub(batch.num_rows() as u64);
@@ -159,6 +164,7 @@ impl Reader {
                 Part::Share { number: 1.., .. } => Vec::new(),
                 _ => vec![split],
             },
+            Err(e) if self.task.ignore_missing && e.is_not_found() => Vec::new(),
             Err(e) => return Err(e),
         };
         for split in cut.into_iter().rev() {
@@ -166,8 +172,11 @@ impl Reader {
         }
         let Some(split) = self.rest.pop_front() else { return Ok(()) };
         let scan = Scan { limit: self.left, ..self.task.plan.scan.clone() };
-        if self.is_answered(&split, &scan)? {
-            return Ok(());
+        match self.is_answered(&split, &scan) {
+            Ok(false) => {}
+            Ok(true) => return Ok(()),
+            Err(e) if self.task.ignore_missing && e.is_not_found() => return Ok(()),
+            Err(e) => return Err(e),
         }
         let rows = split.read(&scan)?;
         self.current = Some(Current { split, rows });

@@ -129,7 +129,7 @@ impl Stream {
             files = of(&self.list()?);
         }
         let existing: HashSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
-        if let Some(gone) = wanted.difference(&existing).next() {
+        if let Some(gone) = wanted.difference(&existing).next().filter(|_| !self.options.ignore_missing) {
             let what = "a file of the stream's next batch was deleted, or is empty";
             return Err(Error::not_found(what).in_file(shown_path(gone)));
         }
@@ -144,6 +144,7 @@ impl Stream {
             let table = TableOptions {
                 first_only: !options.unify,
                 partition_types: Some(self.user.clone().into()),
+                without_partitions: options.selection.is_recursive(),
                 ..TableOptions::default()
             };
             Dataset::new(given.clone(), plan::opening(options), table)
@@ -157,7 +158,11 @@ impl Stream {
         let mut files = Vec::new();
         for path in &self.options.paths {
             match discover(storage.as_ref(), &os_path(path), false) {
-                Ok(more) => files.extend(more),
+                Ok(more) => match self.options.selection.of_listing(path, more) {
+                    Ok(selected) => files.extend(selected),
+                    Err(e) if e.is_not_found() => {}
+                    Err(e) => return Err(e),
+                },
                 Err(e) if e.is_not_found() => {}
                 Err(e) => return Err(e),
             }

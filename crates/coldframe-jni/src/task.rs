@@ -33,6 +33,8 @@ pub struct Task {
     pub damage: Option<String>,
     /// The options of the folder's store.
     pub storage: BTreeMap<String, String>,
+    /// Whether a file that is gone has no rows; otherwise it is an error.
+    pub ignore_missing: bool,
 }
 
 impl Task {
@@ -43,6 +45,7 @@ impl Task {
             "aggregates": self.aggregates.iter().map(Aggregate::to_json).collect::<Vec<_>>(),
             "damage": self.damage,
             "storage": self.storage,
+            "ignore_missing": self.ignore_missing,
         });
         let (header, plan) = (header.to_string(), self.plan.to_bytes()?);
         let len =
@@ -82,6 +85,7 @@ impl Task {
                 .ok_or_else(|| wrong("no aggregates"))?,
             damage: header.get("damage").and_then(Json::as_str).map(str::to_owned),
             storage: storage.collect(),
+            ignore_missing: header.get("ignore_missing").and_then(Json::as_bool).unwrap_or(false),
         })
     }
 }
@@ -103,12 +107,13 @@ mod tests {
             Aggregate { function: Function::Count, column: None },
             Aggregate { function: Function::Max, column: Some("a".to_owned()) },
         ];
-        let task = Task { plan, schema, aggregates, damage: Some("/d".into()), storage };
+        let task =
+            Task { plan, schema, aggregates, damage: Some("/d".into()), storage, ignore_missing: true };
         let bytes = task.to_bytes().unwrap();
         let back = Task::from_bytes(&bytes).unwrap();
         assert_eq!(
-            (back.schema, back.aggregates, back.damage, back.storage),
-            (task.schema, task.aggregates, task.damage, task.storage)
+            (back.schema, back.aggregates, back.damage, back.storage, back.ignore_missing),
+            (task.schema, task.aggregates, task.damage, task.storage, true)
         );
         for len in 0..bytes.len() {
             assert!(Task::from_bytes(&bytes[..len]).is_err(), "{len}");

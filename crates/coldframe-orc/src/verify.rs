@@ -108,6 +108,7 @@ fn wrong_indexes(
         runs: [Run::new(0..stripe.rows, None)].into(),
         candidates: VecDeque::new(),
         groups: Some(Arc::new(groups)),
+        of_scout: None,
         parts: ranges::whole(&scan, layout),
         deferred: None,
     };

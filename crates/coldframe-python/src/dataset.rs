@@ -1,5 +1,6 @@
 //! Many files as one table.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, Once};
@@ -11,6 +12,7 @@ use coldframe::dataset::{
     ColumnsBy, Dataset, FileEntry, Given, LeftOut, Origin, Plan, ScanBuilder, TableDef, TableOptions,
     discover, discovery, foreign,
 };
+use coldframe::load::Selection;
 use coldframe::store::{Identity, to_text};
 use coldframe::{Error, Notice, Predicate, Scan};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -44,10 +46,10 @@ fn entry_to_python(entry: &FileEntry) -> PyEntry {
 
 fn entry_from_python((path, pairs, known): EntryGiven) -> FileEntry {
     let known = known.map(|(len, modified, etag)| Identity { len, modified, etag });
-    FileEntry { path: to_text(path.as_os_str()), pairs, known, listed: false }
+    FileEntry { path: to_text(path.as_os_str()), pairs, known, listed: false, rows: None }
 }
 
-/// Converts an element of the sources: a path, a listed file (3-tuple; with a fourth element for default values), an open
+/// Converts an element of the sources: a path, a listed file (3-tuple; with a fourth element for default values, and a fifth for the stated number of rows), an open
 /// file, or (handle, name) of an object.
 fn given(source: &Bound<'_, PyAny>, opening: &RawOpening) -> PyResult<Given> {
     if source.is_instance_of::<PyString>() {
@@ -57,8 +59,9 @@ fn given(source: &Bound<'_, PyAny>, opening: &RawOpening) -> PyResult<Given> {
         return Ok(Given::File(file.get().0.clone()));
     }
     let tuple = source.cast::<PyTuple>().map_err(|_| PyTypeError::new_err("expected a source"))?;
-    if tuple.len() == 4 {
-        let entry = entry_from_python(tuple.get_slice(0, 3).extract()?);
+    if tuple.len() == 5 {
+        let rows = tuple.get_item(4)?.extract()?;
+        let entry = FileEntry { rows, ..entry_from_python(tuple.get_slice(0, 3).extract()?) };
         return Ok(Given::EntryWith(entry, columns_of(&import_batch(&tuple.get_item(3)?)?)));
     }
     if tuple.len() == 3 {
@@ -94,20 +97,24 @@ pub(crate) fn stop_reading(py: Python<'_>) {
     py.detach(coldframe::stop_reading);
 }
 
-/// Lists the files at a path, in a folder, or that match a pattern. `whole`: each folder is one table.
+/// Lists the files at a path, in a folder, or that match a pattern. `whole`: each folder is one table. `selection`: the options of
+/// a `load()` that select some of them.
 #[pyfunction]
-#[pyo3(signature = (paths, *, storage_options=None, whole=false))]
+#[pyo3(signature = (paths, *, storage_options=None, whole=false, selection=None))]
 pub(crate) fn find_files(
     py: Python<'_>,
     paths: Vec<PathBuf>,
     storage_options: Option<&Bound<'_, PyAny>>,
     whole: bool,
+    selection: Option<BTreeMap<String, String>>,
 ) -> PyResult<Vec<PyEntry>> {
     let storage = PyStorage::new(storage_options)?;
+    let selection = Selection::parse(&selection.unwrap_or_default()).map_err(to_python)?;
     let entries = py.detach(|| {
         let mut all = Vec::new();
         for path in &paths {
-            all.extend(discover(&storage, path.as_os_str(), whole)?);
+            let listed = discover(&storage, path.as_os_str(), whole)?;
+            all.extend(selection.of_listing(&path.to_string_lossy(), listed)?);
         }
         let shown = paths.iter().take(3).map(|path| coldframe::store::shown(&path.to_string_lossy()));
         discovery::with_bytes(&storage, all, &shown.collect::<Vec<_>>().join(", "))

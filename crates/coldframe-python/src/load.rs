@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use coldframe::load::selection::NAMES;
 use coldframe::load::{LoadOptions, SaveOptions};
 use coldframe::{OnError, SchemaSpec, Value};
 use pyo3::prelude::*;
@@ -21,8 +22,13 @@ pub(crate) fn load_options<'py>(
     format: Option<&str>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let parsed = LoadOptions::parse(&given, format).map_err(error::to_python)?;
+    let selection = given.iter().map(|(name, text)| (name.to_lowercase(), text));
+    let selection: BTreeMap<_, _> = selection.filter(|(name, _)| NAMES.contains(&name.as_str())).collect();
     let dict = PyDict::new(py);
     dict.set_item("paths", parsed.paths)?;
+    dict.set_item("selection", selection)?;
+    dict.set_item("partitioned", !parsed.selection.is_recursive())?;
+    dict.set_item("ignore_missing", parsed.ignore_missing)?;
     dict.set_item("format", parsed.format)?;
     dict.set_item("columns", parsed.columns)?;
     dict.set_item("filter", parsed.filter)?;

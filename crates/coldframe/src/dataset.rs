@@ -35,7 +35,7 @@ mod folder;
 pub mod foreign;
 pub mod fragment;
 pub mod given;
-mod glob;
+pub(crate) mod glob;
 pub mod opening;
 pub(crate) mod openings;
 pub mod partition;

@@ -13,15 +13,18 @@
 //! # Ok::<(), coldframe::Error>(())
 //! ```
 
+pub mod selection;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Cursor;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use coldframe_core::options::{self, Kind};
-use coldframe_core::{Error, OnError, OpenOptions, Result, SchemaSpec, Value};
+use coldframe_core::{CommonOptions, Error, OnError, OpenOptions, Options as _, Result, SchemaSpec, Value};
 use serde_json::Value as Json;
 
+pub use self::selection::Selection;
 use crate::{Side, formats, parse_option};
 
 /// Default for the maximum rows of a batch.
@@ -47,6 +50,12 @@ const OF_LOAD: &[&str] = &[
     "mergeschema",
     "maxfilespertrigger",
     "maxbytespertrigger",
+    "pathglobfilter",
+    "recursivefilelookup",
+    "modifiedafter",
+    "modifiedbefore",
+    "ignoremissingfiles",
+    "ignorecorruptfiles",
 ];
 /// Options of a `save()` that do not belong to a format.
 const OF_SAVE: &[&str] = &["path", "as", "mode"];
@@ -82,6 +91,10 @@ pub struct LoadOptions {
     pub columns: Option<Vec<String>>,
     /// A condition in SQL.
     pub filter: Option<String>,
+    /// Which of the listed files are read.
+    pub selection: Selection,
+    /// Whether files that were listed and are gone when they are read have no rows; otherwise they are an error.
+    pub ignore_missing: bool,
     /// What to do about damage.
     pub on_error: OnError,
     /// A folder to write damage records to.
@@ -112,8 +125,21 @@ impl LoadOptions {
         if let Some(format) = written {
             given.retain(|name, _| !is_of_writer(format, name));
         }
+        check_names(&given)?;
         let get = |name: &str| given.get(name).copied();
-        let on_error = on_error(get("mode").unwrap_or("FAILFAST"))?;
+        let flag = |name: &str| truth(name, get(&name.to_lowercase()).unwrap_or("false"));
+        let on_error = match (get("mode"), flag("ignoreCorruptFiles")?) {
+            (None, true) => OnError::Skip,
+            (mode, ignore) => {
+                let on_error = on_error(mode.unwrap_or("FAILFAST"))?;
+                if ignore && on_error == OnError::Raise {
+                    return Err(Error::schema(
+                        "option ignoreCorruptFiles contradicts mode FAILFAST: give one of them",
+                    ));
+                }
+                on_error
+            }
+        };
         if get("damage").is_some() && on_error == OnError::Raise {
             let what = "option damage needs mode DROPMALFORMED: FAILFAST stops at the first damage";
             return Err(Error::unsupported(what));
@@ -130,6 +156,8 @@ impl LoadOptions {
             format: format.map(str::to_owned),
             columns: get("columns").map(names).transpose()?,
             filter: get("filter").map(str::to_owned),
+            selection: Selection::of(&given)?,
+            ignore_missing: flag("ignoreMissingFiles")?,
             on_error,
             damage: get("damage").map(str::to_owned),
             split_bytes: size("split_bytes", get("split_bytes"), SPLIT_BYTES)?,
@@ -149,6 +177,58 @@ fn on_error(mode: &str) -> Result<OnError> {
         "dropmalformed" => Ok(OnError::Skip),
         _ => Err(Error::unsupported(format!("mode '{mode}': expected FAILFAST or DROPMALFORMED"))),
     }
+}
+
+/// Options whose names are mistyped most easily, as Spark writes them.
+const LIKE_SPARKS: &[&str] = &[
+    "pathGlobFilter",
+    "recursiveFileLookup",
+    "modifiedAfter",
+    "modifiedBefore",
+    "ignoreMissingFiles",
+    "ignoreCorruptFiles",
+    "mergeSchema",
+    "maxFilesPerTrigger",
+    "maxBytesPerTrigger",
+    "columns",
+    "filter",
+    "damage",
+    "split_bytes",
+    "batch_rows",
+    "verify_checksums",
+];
+
+/// Refuses names that no format knows and that are nearly one of `load()`. Others are left to the format, which lists its
+/// options.
+fn check_names(given: &Given<'_>) -> Result<()> {
+    let known = formats();
+    let is_of_format = |name: &str| {
+        let common = CommonOptions::specs().iter();
+        let mut specs = known.iter().flat_map(|format| format.open_options().iter()).chain(common);
+        specs.any(|spec| spec.has_name(name))
+    };
+    for name in given.keys().filter(|name| !OF_LOAD.contains(&name.as_str()) && !is_of_format(name)) {
+        let near = |option: &&&str| is_near(name, &option.to_lowercase());
+        if let Some(meant) = LIKE_SPARKS.iter().find(near) {
+            return Err(Error::schema(format!("no option `{name}`: did you mean {meant}?")));
+        }
+    }
+    Ok(())
+}
+
+/// Whether two names differ in at most two characters that are missing, added or replaced.
+fn is_near(a: &str, b: &str) -> bool {
+    let mut above: Vec<usize> = (0..=b.len()).collect();
+    for (at, one) in a.bytes().enumerate() {
+        let mut row = vec![at + 1];
+        for (pair, other) in above.windows(2).zip(b.bytes()) {
+            let [diagonal, up] = pair else { continue };
+            let left = row.last().map_or(0, |left| left + 1);
+            row.push((diagonal + usize::from(one != other)).min(up + 1).min(left));
+        }
+        above = row;
+    }
+    above.last().is_some_and(|distance| *distance <= 2)
 }
 
 /// Selects the options from `given`, which for a table of Spark's catalog also contains the table's
@@ -429,6 +509,17 @@ mod tests {
     }
 
     #[test]
+    fn damage_is_ignored_if_that_is_asked_for() {
+        let ignore = ("ignoreCorruptFiles", "true");
+        let of =
+            |given: &[(&str, &str)]| parse(&[&[("path", "/x")], given].concat()).map(|made| made.on_error);
+        assert_eq!(of(&[ignore]).unwrap(), OnError::Skip);
+        assert_eq!(of(&[ignore, ("mode", "DROPMALFORMED"), ("damage", "/d")]).unwrap(), OnError::Skip);
+        assert_eq!(of(&[("ignorecorruptfiles", "false")]).unwrap(), OnError::Raise);
+        assert!(of(&[ignore, ("mode", "FAILFAST")]).unwrap_err().to_string().contains("contradicts"));
+    }
+
+    #[test]
     fn table_properties_are_not_options() {
         let options = parse(&[
             ("location", "file:/t"),
@@ -456,6 +547,9 @@ mod tests {
             (("batch_rows", "99999999999t"), "option batch_rows: expected a positive number"),
             (("maxFilesPerTrigger", "-1"), "option maxFilesPerTrigger: expected a positive number"),
             (("unify", "perhaps"), "option unify: expected true or false, found 'perhaps'"),
+            (("pathGlobFiter", "*"), "no option `pathglobfiter`: did you mean pathGlobFilter?"),
+            (("ignore_missing_files", "true"), "did you mean ignoreMissingFiles?"),
+            (("ignoreMissingFiles", "?"), "option ignoreMissingFiles: expected true or false"),
             (("paths", "{}"), "option paths: expected a JSON list of texts, found '{}'"),
             (
                 ("storage_options", "[\"secret\"]"),

@@ -10,6 +10,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from coldframe.cli import output
 from coldframe.cli.options import add_storage_option, pairs, size_of
 from coldframe.cli.summaries import SUMMARIES
 from coldframe.logs import step
@@ -281,6 +282,34 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dry-run", action="store_true", help="show what would be converted and what refused; write nothing"
     )
+    parser.add_argument(
+        "--order",
+        default="found",
+        choices=["found", "size", "age", "name"],
+        help="tables that come first: as found, the largest, the oldest, or by name (default: found)",
+    )
+    parser.add_argument(
+        "--waves",
+        metavar="FILE",
+        help="a name, path or pattern of tables on each line: these are converted before all others, in the "
+        "order of the lines",
+    )
+    parser.add_argument(
+        "--max-bytes-per-second",
+        type=size_of,
+        metavar="SIZE",
+        help="how much of the source is read in a second, on average, such as 50m; tasks wait for it",
+    )
+    parser.add_argument(
+        "--window",
+        metavar="HH:MM-HH:MM",
+        help="the hours in which tasks start, in local time, such as 22:00-06:00: the run waits for them",
+    )
+    parser.add_argument(
+        "--summary",
+        metavar="FILE",
+        help="write what has changed since the last run to FILE, one screen of text; replaces it",
+    )
     for end in ("source", "target"):
         help = f"credentials and endpoints for the URL of the {end}"
         add_storage_option(parser, f"--{end}-storage-option", help)
@@ -325,7 +354,9 @@ def _migrate(arguments: argparse.Namespace) -> Report:
         from coldframe.errors import install_hint, unsupported
 
         raise unsupported(f"migrating without {missing.name}; {install_hint('spark')}") from missing
+    from coldframe.pipeline.report.files import last_report
     from coldframe.pipeline.report.progress import progress_for
+    from coldframe.pipeline.report.summary import changes
     from coldframe.pipeline.scheduling import InProcess
     from coldframe.pipeline.session import in_process, start_session, stop, with_hive
 
@@ -341,17 +372,23 @@ def _migrate(arguments: argparse.Namespace) -> Report:
         if why is not None:
             print(f"coldframe migrate: {why}: in-process, {threads} threads", file=sys.stderr)
         progress = _LoggedProgress(stack.enter_context(progress_for(sys.stderr)))
+        options = _options(arguments)
+        before = None
+        if arguments.summary is not None:
+            before = last_report(arguments.dst, options.target_storage_options)
         what = "migrating %s to %s", arguments.src, arguments.dst
         with step(_log, logging.INFO, *what) as notes:
             report = migrate_with(
                 session if threads is None else InProcess(threads),
                 arguments.src,
                 arguments.dst,
-                _options(arguments),
+                options,
                 tables=arguments.schema,
                 progress=progress,
             )
             notes.append(f"exit code {report.exit_code}")
+        if arguments.summary is not None:
+            output.replace_file(arguments.summary, changes(before, report) + "\n")
         return report
 
 
@@ -375,6 +412,15 @@ class _LoggedProgress:
 def _names(given: list[str]) -> list[str]:
     """Names from repeated arguments, each a list with commas."""
     return [name.strip() for text in given for name in text.split(",") if name.strip()]
+
+
+def _lines_of(path: str | None) -> tuple[str, ...]:
+    """The lines of a file, without empty lines and comments."""
+    if path is None:
+        return ()
+    with open(path, encoding="utf-8") as file:
+        lines = [line.strip() for line in file]
+    return tuple(line for line in lines if line and not line.startswith("#"))
 
 
 def _options(arguments: argparse.Namespace) -> Options:
@@ -414,6 +460,10 @@ def _options(arguments: argparse.Namespace) -> Options:
         rename=pairs(arguments.rename, "--rename"),
         suffix=arguments.suffix,
         switch=arguments.switch,
+        order=arguments.order,
+        waves=_lines_of(arguments.waves),
+        max_bytes_per_second=arguments.max_bytes_per_second,
+        window=arguments.window,
         selection=select(arguments.include, arguments.exclude),
         source_storage_options=storage_of("source"),
         target_storage_options=storage_of("target"),

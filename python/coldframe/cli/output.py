@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import os
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,6 +28,7 @@ __all__ = [
     "print_tree",
     "progress_bar",
     "python_values",
+    "replace_file",
     "standard_output",
     "to_json_value",
     "waiting",
@@ -201,6 +203,15 @@ def write_new(path: str, text: str) -> None:
     """Writes a text file that must not exist yet."""
     with open(path, "x", encoding="utf-8") as file:
         file.write(text)
+
+
+def replace_file(path: str, text: str) -> None:
+    """Writes a text file that readers see complete, before or after."""
+    new = f"{path}.new"
+    # File names need not be text.
+    with open(new, "w", encoding="utf-8", errors="replace") as file:
+        file.write(text)
+    os.replace(new, path)
 
 
 _PATIENCE = 1.0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import time
 from typing import TYPE_CHECKING
 
@@ -41,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
 
     now = status(args.dst, storage_options=pairs(args.storage_option, "--storage-option") or None)
     if args.metrics is not None:
-        _replace(args.metrics, now.metrics())
+        output.replace_file(args.metrics, now.metrics())
     if args.json:
         print(output.as_json(now.to_json()))
     else:
@@ -71,11 +70,3 @@ def _print(now: Status) -> None:
         ago = max(0, round(time.time() - now.written))
         state = f"goes on, or was stopped: its journal was last written {ago:,} s ago"
     print(f"{files:,} files, {size}; run {now.runs} {state}")
-
-
-def _replace(path: str, text: str) -> None:
-    """Writes a file that readers see complete, before or after."""
-    new = f"{path}.new"
-    with open(new, "w", encoding="utf-8") as file:
-        file.write(text)
-    os.replace(new, path)

@@ -23,6 +23,7 @@ def add_parsers(commands: Commands) -> None:
         commands,
         "tables",
         """coldframe tables hadoop-disks/
+coldframe tables hadoop-disks/ --html inventory.html       # one page with pictures, to sort and filter
 coldframe tables hadoop-disks/ --as tables > tables.toml   # for `migrate` and `sql --in`, after a review
 coldframe tables thrift://metastore:9083/                  # all tables of a Hive metastore
 coldframe tables thrift://metastore:9083/sales.orders --write-tables tables.toml""",
@@ -44,6 +45,7 @@ coldframe tables thrift://metastore:9083/sales.orders --write-tables tables.toml
         metavar="FILE",
         help="also write entries of tables.toml to this new file",
     )
+    parser.add_argument("--html", metavar="FILE", help="also write a page with pictures to FILE; replaces it")
     parser.add_argument(
         "--no-rows",
         action="store_true",
@@ -64,12 +66,18 @@ def list_tables(args: argparse.Namespace) -> int:
     if is_metastore(args.source, or_file=_is_no_data(args.source)):
         from coldframe.cli.defined_tables import list_defined
 
+        if args.html is not None:
+            raise ValueError("--html: for a directory or its URL, not for a metastore's tables")
         return list_defined(args)
     storage = pairs(args.storage_option, "--storage-option") or None
     with output.waiting("tables"):
         estate = survey(args.source, storage_options=storage, rows=not args.no_rows)
     listed = estate.tables
     everything = sorted([*listed, *estate.others], key=lambda table: (-table.bytes, table.name))
+    if args.html is not None and everything:
+        from coldframe.pipeline.report.inventory_page import inventory_page
+
+        output.replace_file(args.html, inventory_page(args.source, estate))
     if args.json:
         foreign = {id(table) for table in estate.others}
         print(output.as_json([_record(table, is_foreign=id(table) in foreign) for table in everything]))
@@ -89,7 +97,10 @@ def list_tables(args: argparse.Namespace) -> int:
     return 0 if (listed if args.form == "tables" else everything) else 2
 
 
-_FIELDS = ("name", "format", "path", "files", "bytes", "rows", "options", "problem")
+_FIELDS = (
+    *("name", "format", "path", "files", "bytes", "rows", "options", "problem"),
+    *("newest", "partitions", "owner", "writer", "damaged"),
+)
 _MAX_UNREAD = 20
 
 

@@ -98,7 +98,7 @@ class Deletes:
             yield ids, self._values[key]
 
     def _table(self, deletes: DeleteFile, columns: pa.Schema) -> pa.Table:
-        rows = rows_of(Located(deletes.path), deletes.format, columns, self._reading)
+        rows = rows_of(Located(deletes.path, rows=deletes.rows), deletes.format, columns, self._reading)
         batches = rows.batches(Scan(columns.names), [])
         return pa.Table.from_batches(
             (pa.record_batch(batch.columns, schema=columns) for batch in batches), columns

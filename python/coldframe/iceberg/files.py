@@ -26,6 +26,8 @@ class DeleteFile:
     """The offset and length, if it is a deletion vector."""
     equality_ids: tuple[int, ...] = ()
     """For equality deletes: the ids of the compared columns."""
+    rows: int | None = None
+    """The number of its rows that the manifest states."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,8 @@ class Located:
     """Values of columns that the file may lack: a batch of one row."""
     bytes: int | None = None
     """The file's size if it is known; otherwise opening the file asks the store."""
+    rows: int | None = None
+    """The number of its rows that the manifest states: a file with another number is damage."""
 
 
 @dataclass(frozen=True)

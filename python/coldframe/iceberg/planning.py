@@ -250,7 +250,10 @@ class _Deletes:
         key = (entry.spec, *entry.partition)
         if file.content == DataFileContent.EQUALITY_DELETES:
             delete_file = DeleteFile(
-                file.file_path, _format(file), equality_ids=tuple(file.equality_ids or ())
+                file.file_path,
+                _format(file),
+                equality_ids=tuple(file.equality_ids or ()),
+                rows=file.record_count,
             )
             is_global = not self.specs[entry.spec].fields
             of = self.everywhere if is_global else self.equality.setdefault(key, [])
@@ -266,7 +269,7 @@ class _Deletes:
             vector = DeleteFile(file.file_path, _format(file), referenced, part)
             self.vectors.setdefault(below_store(referenced), []).append((entry.sequence, vector))
             return
-        delete_file = DeleteFile(file.file_path, _format(file), referenced)
+        delete_file = DeleteFile(file.file_path, _format(file), referenced, rows=file.record_count)
         of = (
             self.by_partition.setdefault(key, [])
             if referenced is None

@@ -165,9 +165,15 @@ def _raw(
 ) -> RawDataset:
     none = pa.RecordBatch.from_pylist([{}])
     sources: list[object] = [
-        (reading.files.readable(file.location), [], _known(file), file.defaults or none) for file in files
+        (reading.files.readable(file.location), [], _known(file), file.defaults or none, _stated(file))
+        for file in files
     ]
     return RawDataset(arguments.raw, sources, partitioned=False, schema=columns, ids=ID)
+
+
+def _stated(file: Located) -> int | None:
+    """The number of rows that the manifest states; imports of old tables wrote -1 for an unknown number."""
+    return None if file.rows is None or file.rows < 0 else file.rows
 
 
 def _known(file: Located) -> Known | None:
@@ -193,6 +199,10 @@ def _parquet(file: Located, columns: pa.Schema, reading: Reading, scan: Scan) ->
     opened = _Watched(reading.files.store(file.location))
     try:
         with pq.ParquetFile(opened, coerce_int96_timestamp_unit="us") as parquet:
+            stated, rows = _stated(file), parquet.metadata.num_rows
+            if stated not in (None, rows):
+                what = f"expected {stated} rows, as the table's metadata states, found {rows}"
+                raise corrupt(reading.files.readable(file.location), 0, "file", what)
             fields = [with_other(arrow_field, _id_of_table) for arrow_field in parquet.schema_arrow]
             old = _instants(parquet)
             schema = pa.schema(

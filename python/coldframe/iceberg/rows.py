@@ -79,7 +79,7 @@ class TableRows:
         if is_ours(first.planned.format):
             rows: Rows = self.ours(run)
         else:
-            place = Located(first.planned.path, first.defaults)
+            place = Located(first.planned.path, first.defaults, rows=first.planned.rows)
             rows = rows_of(place, first.planned.format, self._columns_of(first), self.reading)
         batches = self._passing(rows, first, wanted, bound, scan, deletes, damage)
         what = "reading %s, %d files", first.planned.path, len(run)
@@ -105,7 +105,13 @@ class TableRows:
         `sized`: use the sizes in the metadata, which opening the files verifies.
         """
         located = [
-            Located(file.planned.path, file.defaults, file.planned.bytes if sized else None) for file in run
+            Located(
+                file.planned.path,
+                file.defaults,
+                file.planned.bytes if sized else None,
+                file.planned.rows,
+            )
+            for file in run
         ]
         return OurFiles(located, run[0].planned.format, self._columns_of(run[0]), self.reading)
 

@@ -34,8 +34,8 @@ from coldframe.hive.addresses import is_metastore
 from coldframe.pipeline.adopt import REPORT as ADOPTIONS
 from coldframe.pipeline.adopt import adopt as run_adoption
 from coldframe.pipeline.file_access import StorageOptions, root_of
-from coldframe.pipeline.options import Options
-from coldframe.pipeline.plan.plan_tables import plan_tables
+from coldframe.pipeline.options import Options, minutes_of
+from coldframe.pipeline.plan.plan_tables import in_order, plan_tables
 from coldframe.pipeline.plan.reconcile import compare
 from coldframe.pipeline.report import safe_list
 from coldframe.pipeline.report.adoption_audit import audit_adoption
@@ -49,7 +49,7 @@ from coldframe.pipeline.report.model import Report
 from coldframe.pipeline.report.preview import Preview, new_preview
 from coldframe.pipeline.report.progress import NoProgress, Progress
 from coldframe.pipeline.report.status import Status, status_of
-from coldframe.pipeline.scheduling import InProcess, Scheduler, SparkScheduler
+from coldframe.pipeline.scheduling import InProcess, Pace, Scheduler, SparkScheduler
 from coldframe.pipeline.sink.destination import HOME, Destination, open_destination
 from coldframe.pipeline.sink.targets import Target, find_target
 from coldframe.pipeline.source.defined import DefinedSource, read_defined
@@ -123,6 +123,10 @@ def migrate(
     verify: bool = True,
     fresh: bool = False,
     adopt: bool = False,
+    order: str = "found",
+    waves: Sequence[str] = (),
+    max_bytes_per_second: int | None = None,
+    window: str | None = None,
     progress: Progress | None = None,
     source_storage_options: StorageOptions = None,
     target_storage_options: StorageOptions = None,
@@ -182,7 +186,11 @@ def migrate(
             `"none"`. verify: whether everything written is read back and compared. fresh: converts again what
             an earlier run has done. The earlier result stays until the new one is complete. adopt: makes
             Iceberg tables over the files where they are, and converts only files that no metadata can make
-            right; works in this process, without `spark`: see docs/adopting.md. progress: is
+            right; works in this process, without `spark`: see docs/adopting.md. order: which tables are
+            converted first: as `"found"`, by `"size"` (the largest first), `"age"` (the oldest first) or
+            `"name"`. waves: names, paths or patterns of tables that come before all others, in this order.
+            max_bytes_per_second: how much of the source tasks may read in a second, on average. window: the
+            hours in which tasks start, `"22:00-06:00"` in local time; a run waits for them. progress: is
             notified of each finished file. source_storage_options, target_storage_options: credentials and
             settings for the stores of `src` and `dst`, if these are URLs: see docs/stores.md. These options
             go to the tasks and nowhere else.
@@ -215,6 +223,10 @@ def migrate(
         rename=dict(rename or {}),
         suffix=suffix,
         switch=switch,
+        order=order,
+        waves=tuple(waves),
+        max_bytes_per_second=max_bytes_per_second,
+        window=window,
         selection=select(include, exclude),
         source_storage_options=source_storage_options,
         target_storage_options=target_storage_options,
@@ -261,10 +273,12 @@ def migrate_with(
         report.add_unmatched(unmatched(inventory, source_tables, journal.state))
         works = compare(inventory, source_tables, journal, options, target)
         report.add_source(inventory, [work.report for work in works])
-        run = Run(scheduler, journal, target, options, progress or NoProgress())
+        window = None if options.window is None else minutes_of(options.window)
+        pace = Pace(options.max_bytes_per_second, window)
+        run = Run(scheduler, journal, target, options, progress or NoProgress(), pace)
         run.begin(works)
         plan_tables(works, journal.state, target, options, scheduler=scheduler, fail=run.fail)
-        run.convert(works)
+        run.convert(in_order(works, options))
         journal.end_fresh()
         definitions = {} if survey.defined is None else survey.defined.definitions
         register(works, journal, target, options, source, definitions)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -44,7 +45,9 @@ _CHOICES = {
     "on_foreign_changes": ("refuse", "append"),
     "timestamp_unit": ("us", "ns"),
     "others": ("list", "spark"),
+    "order": ("found", "size", "age", "name"),
 }
+_WINDOW = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)-([01]?\d|2[0-3]):([0-5]\d)\Z")
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,14 @@ class Options:
     """The suffix of the other tables' names in the catalog, those without an entry in `rename`."""
     switch: bool = False
     """Whether verified tables take over the names of their source tables."""
+    order: str = "found"
+    """The order in which tables are converted: as found, the largest first, the oldest first, or by name."""
+    waves: tuple[str, ...] = ()
+    """Names, paths or patterns of tables that are converted before others, in this order."""
+    max_bytes_per_second: int | None = None
+    """The bytes of the source that tasks may read in a second, on average."""
+    window: str | None = None
+    """The hours of the day in which tasks start, as `22:00-06:00`, in the driver's time zone."""
     selection: Selection = field(default_factory=Selection)
     source_storage_options: StorageOptions = field(default=None, repr=False)
     target_storage_options: StorageOptions = field(default=None, repr=False)
@@ -115,6 +126,12 @@ class Options:
             raise ValueError("most_vanished must be from 0 to 1")
         if self.target_file_bytes < 0:
             raise ValueError("target_file_bytes must be at least 0")
+        if self.max_bytes_per_second is not None and self.max_bytes_per_second < 1:
+            raise ValueError("max_bytes_per_second must be at least 1")
+        if self.window is not None:
+            minutes_of(self.window)
+        if self.adopt and (self.order != "found" or self.waves or self.max_bytes_per_second or self.window):
+            raise ValueError("adopt: order, waves, max_bytes_per_second and window are for conversions")
         if self.catalog is None and (self.namespace or self.rename or self.suffix):
             raise ValueError("namespace, rename and suffix are for tables in a catalog: name one")
         if self.catalog is not None and (self.to == "iceberg") == is_metastore(self.catalog):
@@ -134,6 +151,18 @@ class Options:
     def leaves_behind(self, kind: str, of: str) -> bool:
         """Whether the user agreed to leave something behind: by its kind, or by its name."""
         return kind in self.leave_behind or f"{kind}={of}" in self.leave_behind
+
+
+def minutes_of(window: str) -> tuple[int, int]:
+    """The beginning and end of a window, in minutes since midnight."""
+    match = _WINDOW.match(window)
+    if match is None:
+        raise ValueError(f"window: expected the hours of a day, such as 22:00-06:00, found {window!r}")
+    hour, minute, last_hour, last_minute = map(int, match.groups())
+    begin, end = 60 * hour + minute, 60 * last_hour + last_minute
+    if begin == end:
+        raise ValueError(f"window: {window} has no length")
+    return begin, end
 
 
 def _check_names(option: str, given: Iterable[str], known: Iterable[str]) -> None:

@@ -7,10 +7,14 @@ costs only that bundle: it is split, and each of its pieces is repeated alone. T
 one job is back, the next job starts. A slow job delays nothing, and the window follows the number of
 executors. If the JVM is gone, whichever thread notices first starts another one, and the running jobs are
 repeated. An orphaned worker writes under the name of its own attempt, which is never accepted.
+
+`Pace` decides when the next piece may start.
 """
 
 from __future__ import annotations
 
+import datetime
+import logging
 import pickle
 import threading
 import time
@@ -18,7 +22,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import pyarrow as pa
@@ -29,6 +33,8 @@ from coldframe.pipeline.session import forget, is_alive, parallelism
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+_log = logging.getLogger(__name__)
 
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
@@ -140,6 +146,66 @@ class Threads:
     def run(self, works: Iterator[Work[R]]) -> Iterator[R]:
         """Outcomes in the order of the work; only a part of it runs at a time."""
         return in_threads((work.run for work in works), self._count)
+
+
+@dataclass
+class Pace:
+    """Holds work back: at most so many bytes of the source in a second, and only in some hours of the day.
+
+    Running work is never interrupted.
+    """
+
+    bytes_per_second: int | None = None
+    window: tuple[int, int] | None = None
+    """Its beginning and end, in minutes since midnight; the end may be on the next day."""
+    now: Callable[[], datetime.datetime] = datetime.datetime.now
+    """The local time."""
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+    _due: float = field(default=0.0, repr=False)
+
+    def spells(self, works: Iterator[Work[R]]) -> Iterator[Iterator[Work[R]]]:
+        """The work, as an iterator for each time that the window is open. All outcomes of a spell must be
+        taken before the next one is requested: they do not wait for hours.
+        """
+        ended = False
+
+        def spell() -> Iterator[Work[R]]:
+            nonlocal ended
+            while True:
+                self._slow_down()
+                if not self._is_open:
+                    return
+                work = next(works, None)
+                if work is None:
+                    ended = True
+                    return
+                if self.bytes_per_second:
+                    self._due += work.bytes / self.bytes_per_second
+                yield work
+
+        while not ended:
+            if not self._is_open:
+                _log.info("waiting for the window")
+            while not self._is_open:
+                self.sleep(LOOK_SECONDS)
+            yield spell()
+
+    def _slow_down(self) -> None:
+        if self.bytes_per_second:
+            now = self.clock()
+            if now < self._due:
+                self.sleep(self._due - now)
+            self._due = max(self._due, now)
+
+    @property
+    def _is_open(self) -> bool:
+        if self.window is None:
+            return True
+        begin, end = self.window
+        now = self.now()
+        minute = 60 * now.hour + now.minute
+        return begin <= minute < end if begin < end else not end <= minute < begin
 
 
 @dataclass(frozen=True)

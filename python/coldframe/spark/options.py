@@ -20,6 +20,12 @@ class ReadOptions:
     """The options of a `load()`."""
 
     paths: list[str]
+    selection: Mapping[str, str]
+    """The options that select some of the files (`pathGlobFilter` ..), by names in lower case."""
+    partitioned: bool
+    """Whether the names of directories are columns."""
+    ignore_missing: bool
+    """Whether files that are gone when they are read have no rows; otherwise they are an error."""
     format: str | None
     columns: list[str] | None
     filter: str | None

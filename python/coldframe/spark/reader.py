@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from coldframe._coldframe import conform_batch, plan_from_bytes, plan_to_bytes
+from coldframe._coldframe import conform_batch, find_files, plan_from_bytes, plan_to_bytes
 from coldframe._coldframe import pack as pack_sizes
 from coldframe.arguments import OpenArguments
 from coldframe.errors import CorruptFileError, NotFoundError, SchemaError, UnsupportedError
@@ -86,13 +86,21 @@ class ColdframeReader(DataSourceReader):
         target = arrow_schema_for(self.schema)
         for planned in partition.splits(self.options.storage_options):
             for split in self._cut(planned):
-                yield from self._read_split(split, target)
+                try:
+                    yield from self._read_split(split, target)
+                except NotFoundError:
+                    if not self.options.ignore_missing:
+                        raise
 
     def _cut(self, planned: Split) -> list[Split]:
         """The splits of a share; empty if the file cannot be opened and damage is tolerated."""
         options = self.options
         try:
             return planned.expand()
+        except NotFoundError:
+            if not options.ignore_missing:
+                raise
+            return []
         except (CorruptFileError, UnsupportedError) as error:
             share = planned.raw.share
             if options.on_error != "skip" or share is None:
@@ -136,8 +144,9 @@ def open_dataset(options: ReadOptions, sources: Sequence[Any] | None = None) -> 
         options.of_files,
         microseconds=True,
     )
-    dataset = Dataset(sources or list(options.paths), arguments, unify=options.unify)
-    if options.on_error == "raise":
+    found = sources or _selected(options) or list(options.paths)
+    dataset = Dataset(found, arguments, partitioned=options.partitioned, unify=options.unify)
+    if options.on_error == "raise" and not options.ignore_missing:
         dataset.open_file(0)
         return dataset
     try:
@@ -145,6 +154,13 @@ def open_dataset(options: ReadOptions, sources: Sequence[Any] | None = None) -> 
     except (CorruptFileError, UnsupportedError) as reason:
         raise NotFoundError(f"no file of {list(options.paths)} can be opened") from reason
     return dataset
+
+
+def _selected(options: ReadOptions) -> Sequence[Any]:
+    """The listed files that the options select; empty if they select nothing in particular."""
+    if not options.selection:
+        return []
+    return find_files(options.paths, storage_options=options.storage_options, selection=options.selection)
 
 
 def _table(options: ReadOptions, sources: Sequence[Any] | None) -> Dataset | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import pickle
+import random
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +23,7 @@ from coldframe.pipeline.source import inventory
 from coldframe.pipeline.source.inventory import source_rows
 from coldframe.pipeline.source.store_entries import FolderFiles, Kept, Shelf
 from coldframe.pipeline.source.store_listing import _list_flat
+from coldframe.pipeline.state import scratch as scratch_module
 from coldframe.pipeline.state.ledger import Ledger
 from coldframe.pipeline.state.scratch import Rows, Scratch, names
 
@@ -229,3 +231,36 @@ def test_listed_files_with_prefix_names_and_names_that_are_not_text() -> None:
             folders[folder][name] = Kept(f"{folder}/{name}" if folder else name, 1, None, "tag")
     paths = {folder: [entry.path for entry in files.values()] for folder, files in folders.items()}
     assert paths == {"a": ["a/a", "a/a b", "a/z", "a/\udcff"], "a/b": ["a/b/c"], "ab": ["ab/d"], "": ["x"]}
+
+
+@pytest.mark.parametrize("limit", [0, 40, 1 << 20])
+def test_short_lists_in_memory_are_as_those_on_disk(limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scratch_module, "FEW", 3)
+    monkeypatch.setattr(scratch_module, "FEW_BYTES", limit)
+    monkeypatch.setattr(scratch_module, "PAGE", 2)
+    draw = random.Random(7)
+    scratch = Scratch()
+    lists = [scratch.new_list() for _ in range(4)]
+    expected: dict[int, dict[bytes, bytes]] = {number: {} for number in lists}
+    keys = [b"a", b"a\0b", b"a\0c", b"a\xff", b"a\xff\xffd", b"b", b"\xff", b"\xff\0"]
+    for _ in range(600):
+        number, key = draw.choice(lists), draw.choice(keys)
+        action = draw.choice(["put", "put", "delete", "clear" if draw.random() < 0.1 else "put"])
+        if action == "put":
+            body = bytes([draw.randrange(256)]) * draw.randrange(4)
+            scratch.put(number, key, body)
+            expected[number][key] = body
+        elif action == "delete":
+            scratch.delete(number, key)
+            expected[number].pop(key, None)
+        else:
+            scratch.clear(number)
+            expected[number].clear()
+        rows = sorted(expected[number].items())
+        assert list(scratch.rows(number)) == rows
+        assert scratch.count(number) == len(rows)
+        assert [scratch.get(number, key) for key in keys] == [expected[number].get(key) for key in keys]
+        for prefix in (b"a", b"a\0", b"a\xff", b"\xff"):
+            below = [(key, body) for key, body in rows if key.startswith(prefix) and key != prefix]
+            assert list(scratch.rows(number, prefix)) == below
+        assert scratch.page(number, b"a", 2) == [(key, body) for key, body in rows if key > b"a"][:2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import os
 import threading
 from collections import Counter
@@ -13,7 +14,7 @@ import pytest
 
 from coldframe.errors import ColdframeError, UnsupportedError
 from coldframe.pipeline import scheduling, session
-from coldframe.pipeline.scheduling import InProcess, SparkScheduler
+from coldframe.pipeline.scheduling import InProcess, Pace, SparkScheduler
 from coldframe.pipeline.session import in_process, processors
 
 
@@ -271,3 +272,55 @@ def test_our_own_jvm_is_small_and_the_environment_is_unchanged(monkeypatch: pyte
     assert os.environ["SPARK_SUBMIT_OPTS"] == "-Dx=y"
     with session._light_jvm(False):
         assert os.environ["SPARK_SUBMIT_OPTS"] == "-Dx=y"
+
+
+def test_work_waits_for_its_bytes_and_runs_in_one_spell() -> None:
+    clock = Clock()
+    pace = Pace(100, clock=clock.seconds, sleep=clock.sleep)
+    pieces = iter([Piece((number,), bytes=50) for number in range(3)])
+    spells = [list(InProcess().run(spell)) for spell in pace.spells(pieces)]
+    assert spells == [[{"numbers": [0]}, {"numbers": [1]}, {"numbers": [2]}]]
+    assert clock.slept == [0.5, 0.5, 0.5]
+
+
+def test_work_starts_in_its_window_only() -> None:
+    clock = Clock()
+    pace = Pace(window=(22 * 60, 6 * 60), now=clock.now, sleep=clock.sleep)
+    started: list[int] = []
+
+    class Slow(Piece):
+        def run(self) -> dict[str, Any]:
+            started.append(clock.now().hour)
+            clock.sleep(5 * 3600)
+            return super().run()
+
+    assert clock.now().hour == 12
+    pieces = iter([Slow((number,)) for number in range(3)])
+    spells = [list(InProcess().run(spell)) for spell in pace.spells(pieces)]
+    assert [len(spell) for spell in spells] == [2, 1]
+    assert started == [22, 3, 22]
+
+
+def test_a_window_within_a_day() -> None:
+    clock = Clock()
+    pace = Pace(window=(13 * 60 + 30, 14 * 60), now=clock.now, sleep=clock.sleep)
+    assert [len(list(spell)) for spell in pace.spells(iter([Piece((1,))]))] == [1]
+    assert (clock.now().hour, clock.now().minute) == (13, 30)
+
+
+class Clock:
+    """A clock that runs only while something sleeps; it begins at noon."""
+
+    def __init__(self) -> None:
+        self.slept: list[float] = []
+        self._total = 0.0
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self._total += seconds
+
+    def seconds(self) -> float:
+        return 1000 + self._total
+
+    def now(self) -> datetime.datetime:
+        return datetime.datetime(2014, 1, 1, 12) + datetime.timedelta(seconds=self._total)

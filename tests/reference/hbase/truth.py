@@ -36,7 +36,7 @@ def typed(row: dict[str, Any]) -> dict[str, Any]:
 def main(folder: Path) -> None:
     manifest = []
     for entry in lines(folder / "written.jsonl"):
-        for view in VIEWS:
+        for view in entry.get("views", VIEWS):
             source = folder / f"{entry['name']}.{view}.jsonl"
             truth = f"{entry['name']}.{view}.truth.parquet"
             table = pa.Table.from_pylist([typed(row) for row in lines(source)], schema=CELLS)

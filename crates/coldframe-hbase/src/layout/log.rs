@@ -9,6 +9,8 @@
 //! An index update of Phoenix (codec `IndexedWALEditCodec`) stands among the cells: i32 -1, the index table, its mutation, each with its
 //! length as a vint. An index update is no cell of the table, and is skipped.
 //!
+//! The cells of a compressed log depend on those before them: they are decoded on the way, and passed on as those of a plain log.
+//!
 //! If the server died, the trailer is missing and the last edit may be cut off; everything before it is intact. HBase:
 //! `ProtobufLogReader`, `WALCellCodec`, `KeyValueCodecWithTags`.
 
@@ -21,9 +23,12 @@ use coldframe_encoding::limits::message;
 use coldframe_hfile::{Cell, CellLayout};
 use prost::Message;
 
+use super::compressed_log::Compression;
 use super::names::META_REGION;
 use super::proto::{LogHeader, LogKey};
 
+/// The folder of logs with edits of one region.
+const RECOVERED: &str = "recovered.edits";
 const MAGIC: &[u8] = b"PWAL";
 const END: &[u8] = b"LAWP";
 /// The codec of Phoenix's index updates, and the number in place of a cell's length before such an update.
@@ -35,7 +40,8 @@ const WINDOW: u64 = 4 << 20;
 /// The location of the cells of an edit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Edit {
-    /// The offset of the first cell's length.
+    /// The offset of the first cell's length. In a compressed log, the number of bytes that the cells of the edits before it
+    /// take in a plain log.
     pub(crate) at: u64,
     /// The length of the cells in bytes.
     pub(crate) len: u64,
@@ -59,6 +65,11 @@ pub(crate) struct LogReader {
     cut_at: Option<u64>,
     /// Whether Phoenix's index updates stand among the cells.
     has_index_updates: bool,
+    /// What a reader of a compressed log knows from the edits before.
+    compression: Option<Box<Compression>>,
+    /// The cells of the last edit of a compressed log, and the length of those of all edits.
+    plain: Bytes,
+    plain_len: u64,
 }
 
 /// The length of the start of a key: a protobuf tag, and the length of the region's encoded name.
@@ -75,13 +86,34 @@ fn is_key(bytes: &[u8]) -> bool {
     }
 }
 
+/// Whether an edit of a compressed log may begin with these bytes of its key: the region and the table by number, or a new
+/// region.
+fn is_compressed_key(bytes: &[u8]) -> bool {
+    match bytes {
+        [0x0a, 0x02, region, _, 0x12, 0x02, table, _, 0x18, ..] => *region < 0x80 && *table < 0x80,
+        [0x0a, 0x22, 0xff, 0x20, name @ ..] => name.iter().all(u8::is_ascii_hexdigit),
+        _ => false,
+    }
+}
+
 impl LogReader {
-    /// Reads the header.
-    pub(crate) fn open(source: Arc<dyn ReadAt>, limits: Limits) -> Result<Self> {
-        let end = source.len();
-        let (held, window) = (Bytes::new(), 0);
-        let (closed, cut_at, has_index_updates) = (false, None, false);
-        let mut reader = Self { source, limits, held, window, at: 0, end, closed, cut_at, has_index_updates };
+    /// Reads the header. `path`: where the log lies, which decides how a compressed log is read.
+    pub(crate) fn open(source: Arc<dyn ReadAt>, limits: Limits, path: &str) -> Result<Self> {
+        let mut reader = Self {
+            end: source.len(),
+            source,
+            limits,
+            held: Bytes::new(),
+            window: 0,
+            at: 0,
+            closed: false,
+            cut_at: None,
+            has_index_updates: false,
+            compression: None,
+            plain: Bytes::new(),
+            plain_len: 0,
+        };
+        let end = reader.end;
         if end == 0 {
             return Ok(reader);
         }
@@ -91,17 +123,17 @@ impl LogReader {
             return Err(Error::corrupt(format!("expected \"PWAL\", found \"{text}\"")).at(0));
         }
         let header = reader.message::<LogHeader>()?.unwrap_or_default();
-        let compressed = [header.has_compression, header.has_tag_compression, header.has_value_compression];
-        if compressed.contains(&Some(true)) {
-            return Err(Error::unsupported(
-                "compressed write-ahead logs; `wal=False` reads what was flushed",
-            ));
-        }
         let secure = |class: &Option<String>| class.as_ref().is_some_and(|c| c.contains("Secure"));
         if header.encryption_key.is_some() || secure(&header.writer_class) || secure(&header.codec_class) {
             return Err(Error::unsupported("encrypted write-ahead logs; `wal=False` reads what was flushed"));
         }
+        reader.compression = Compression::of(&header, path.contains(RECOVERED))?.map(Box::new);
         reader.has_index_updates = header.codec_class.is_some_and(|class| class.ends_with(INDEXED));
+        if reader.has_index_updates && reader.compression.is_some() {
+            return Err(Error::unsupported(
+                "compressed write-ahead logs of Phoenix's codec; `wal=False` reads what was flushed",
+            ));
+        }
         reader.find_end()?;
         Ok(reader)
     }
@@ -123,7 +155,7 @@ impl LogReader {
     }
 
     /// The next `len` bytes; `None` if the file ends earlier.
-    fn take(&mut self, len: u64) -> Result<Option<Bytes>> {
+    pub(super) fn take(&mut self, len: u64) -> Result<Option<Bytes>> {
         let Some(end) = self.at.checked_add(len).filter(|end| *end <= self.end) else { return Ok(None) };
         if self.at < self.window || end > self.window + self.held.len() as u64 {
             let until = self.at.saturating_add(len.max(WINDOW)).min(self.source.len());
@@ -135,7 +167,7 @@ impl LogReader {
         Ok(Some(taken))
     }
 
-    fn varint(&mut self) -> Result<Option<u64>> {
+    pub(super) fn varint(&mut self) -> Result<Option<u64>> {
         let (mut value, mut shift) = (0_u64, 0_u32);
         loop {
             let Some(byte) = self.take(1)?.and_then(|b| b.first().copied()) else { return Ok(None) };
@@ -200,7 +232,10 @@ impl LogReader {
             let len = self.end.saturating_sub(at).min(WINDOW);
             let Some(bytes) = self.take(len)? else { break };
             let mut windows = bytes.windows(KEY_BEGIN + REGION_LEN).enumerate();
-            while let Some((i, _)) = windows.find(|(_, window)| is_key(window)) {
+            let is_compressed = self.compression.is_some();
+            let is_start =
+                |window: &[u8]| if is_compressed { is_compressed_key(window) } else { is_key(window) };
+            while let Some((i, _)) = windows.find(|(_, window)| is_start(window)) {
                 tried += 1;
                 if tried > MAX_TRIED {
                     break;
@@ -209,7 +244,7 @@ impl LogReader {
                 for back in [1, 2] {
                     let Some(place) = at.saturating_add(i as u64).checked_sub(back) else { continue };
                     self.at = place;
-                    if place > begin && matches!(self.whole_edit(), Ok(Some((_, edit))) if edit.len > 0) {
+                    if place > begin && self.is_edit() {
                         return Ok(Some(place));
                     }
                 }
@@ -221,6 +256,48 @@ impl LogReader {
         }
         self.at = self.end;
         Ok(None)
+    }
+
+    /// Whether an edit with cells begins here. Of a compressed one, only the key can be read.
+    fn is_edit(&mut self) -> bool {
+        match self.compression.take() {
+            None => matches!(self.whole_edit(), Ok(Some((_, edit))) if edit.len > 0),
+            Some(compression) => {
+                let key = self.message::<LogKey>();
+                let is_key = |key: &LogKey| key.cells > Some(0) && compression.is_key(key);
+                let is_edit = matches!(key, Ok(Some(key)) if is_key(&key));
+                self.compression = Some(compression);
+                is_edit
+            }
+        }
+    }
+
+    /// Whether the cells that [`Edit`] locates are those of [`Self::take_cells`], and not in the file.
+    pub(crate) fn is_compressed(&self) -> bool {
+        self.compression.is_some()
+    }
+
+    /// The cells of the last edit of a compressed log, as those of a plain log.
+    pub(crate) fn take_cells(&mut self) -> Bytes {
+        std::mem::take(&mut self.plain)
+    }
+
+    /// The cells of an edit of a compressed log; `None` if they extend beyond the end of the edits.
+    fn decode_cells(&mut self, compression: &mut Compression, key: &mut LogKey) -> Result<Option<Edit>> {
+        let at = self.at;
+        compression.key(key).at(at)?;
+        let mut cells = Vec::new();
+        for _ in 0..key.cells.unwrap_or(0) {
+            let at = self.at;
+            let limits = self.limits;
+            if compression.cell(self, &limits, &mut cells).at(at).within(|| "edit")?.is_none() {
+                return Ok(None);
+            }
+        }
+        let edit = Edit { at: self.plain_len, len: cells.len() as u64, sequence_id: 0 };
+        self.plain_len = self.plain_len.saturating_add(edit.len);
+        self.plain = Bytes::from(cells);
+        Ok(Some(edit))
     }
 
     /// Skips the two byte arrays of an index update; `None` if they extend beyond the end of the edits.
@@ -246,7 +323,14 @@ impl LogReader {
     /// Reads an edit; `None` if it extends beyond the end of the edits.
     fn whole_edit(&mut self) -> Result<Option<(LogKey, Edit)>> {
         let begin = self.at;
-        let Some(key) = self.message::<LogKey>().within(|| "edit")? else { return Ok(None) };
+        let Some(mut key) = self.message::<LogKey>().within(|| "edit")? else { return Ok(None) };
+        let sequence_id = i64::try_from(key.sequence_id)
+            .map_err(|_| Error::corrupt("expected a sequence id below 2^63, found more").at(begin))?;
+        if let Some(mut compression) = self.compression.take() {
+            let edit = self.decode_cells(&mut compression, &mut key);
+            self.compression = Some(compression);
+            return Ok(edit?.map(|edit| (key, Edit { sequence_id, ..edit })));
+        }
         let at = self.at;
         for _ in 0..key.cells.unwrap_or(0) {
             let place = self.at;
@@ -267,8 +351,6 @@ impl LogReader {
                 None => return Ok(None),
             }
         }
-        let sequence_id = i64::try_from(key.sequence_id)
-            .map_err(|_| Error::corrupt("expected a sequence id below 2^63, found more").at(begin))?;
         Ok(Some((key, Edit { at, len: self.at - at, sequence_id })))
     }
 }

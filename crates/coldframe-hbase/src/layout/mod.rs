@@ -7,7 +7,10 @@
 //! | [`names`] | names of tables and of store files |
 //! | [`policy`] | the retention settings of families |
 //! | [`log`] | write-ahead logs, edit by edit |
+//! | [`compressed_log`], [`dictionary`] | cells of compressed logs, and the texts that they repeat |
 
+mod compressed_log;
+mod dictionary;
 pub(crate) mod log;
 pub(crate) mod messages;
 pub(crate) mod names;

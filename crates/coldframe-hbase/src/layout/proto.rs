@@ -190,6 +190,9 @@ pub(crate) struct LogHeader {
     pub(crate) codec_class: Option<String>,
     #[prost(bool, optional, tag = "6")]
     pub(crate) has_value_compression: Option<bool>,
+    /// The codec of values, by its ordinal in `Compression.Algorithm`.
+    #[prost(uint32, optional, tag = "7")]
+    pub(crate) value_compression: Option<u32>,
 }
 
 /// The key of an edit, before its cells.
@@ -201,8 +204,17 @@ pub(crate) struct LogKey {
     pub(crate) table: Vec<u8>,
     #[prost(uint64, tag = "3")]
     pub(crate) sequence_id: u64,
+    #[prost(message, repeated, tag = "6")]
+    pub(crate) scopes: Vec<LogScope>,
     #[prost(uint32, optional, tag = "7")]
     pub(crate) cells: Option<u32>,
+}
+
+/// The replication scope of a family.
+#[derive(Clone, PartialEq, prost::Message)]
+pub(crate) struct LogScope {
+    #[prost(bytes = "vec", tag = "1")]
+    pub(crate) family: Vec<u8>,
 }
 
 const PAIR: Shape = Shape::of::<BytesPair>(&[]);
@@ -224,7 +236,7 @@ shaped! {
     TableSchema => SCHEMA;
     RegionInfo => Shape::of::<Self>(&[]);
     LogHeader => Shape::of::<Self>(&[]);
-    LogKey => Shape::of::<Self>(&[]);
+    LogKey => Shape::of::<Self>(&[(6, Shape::of::<LogScope>(&[]))]);
     Reference => Shape::of::<Self>(&[]);
     SnapshotDescription => Shape::of::<Self>(&[]);
     SnapshotManifest => Shape::of::<Self>(&[(1, SCHEMA), (2, REGION)]);

@@ -121,7 +121,7 @@ pub(crate) fn open(
     let Some(bytes) = piece(recorded, LOGS) else { return Ok(None) };
     let mut table = OpenTable::open(folder, options)?;
     if table.snapshot.is_none() {
-        let servers = Index::unpack(&table.shared.root, decoded(bytes)?)?;
+        let servers = Index::unpack(&table.shared.root, table.shared.options.limits, decoded(bytes)?)?;
         let known = KnownLogs { servers, ..KnownLogs::default() };
         table.logs = Some(Arc::new(Logs::known(table.shared.clone(), known)));
     }
@@ -302,10 +302,10 @@ impl PackedSplit {
             table.regions = vec![Arc::new(region)];
             rows = Some(of);
             if let Some(servers) = self.servers {
-                let root = &table.shared.root;
-                let own = self.own.map(|own| Index::unpack(root, own)).transpose()?;
+                let (root, limits) = (&table.shared.root, table.shared.options.limits);
+                let own = self.own.map(|own| Index::unpack(root, limits, own)).transpose()?;
                 let known = KnownLogs {
-                    servers: Index::unpack(root, servers)?,
+                    servers: Index::unpack(root, limits, servers)?,
                     own: own.map(|own| (encoded, own)),
                     lacks: self.lacks_logs,
                 };

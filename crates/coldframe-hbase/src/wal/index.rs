@@ -6,7 +6,7 @@
 //! WALs/S2/LOG ──┴──▶ read once ──▶   logs that cannot be read to the end; logs that end within an edit
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use coldframe_core::{Damage, Error, Fault, Limits, ReadAt, Result};
@@ -15,11 +15,12 @@ use crate::layout::log::{Edit, LogReader};
 use crate::layout::names::TableName;
 use crate::layout::proto::LogKey;
 use crate::root::Root;
+use crate::wal::plain_cells::PlainCells;
 
 /// The location of each region's edits.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Index {
-    files: Vec<(String, Arc<dyn ReadAt>)>,
+    files: Vec<LogFile>,
     /// By the encoded name of the region: for each edit the index of the log file, and the location in it.
     by_region: BTreeMap<String, Vec<(usize, Edit)>>,
     /// Logs that cannot be read to the end.
@@ -29,9 +30,20 @@ pub(crate) struct Index {
     pub(crate) cut: Vec<(String, u64)>,
 }
 
+/// A log that was read.
+#[derive(Clone, Debug)]
+struct LogFile {
+    path: String,
+    /// The file, or the cells of a compressed one.
+    source: Arc<dyn ReadAt>,
+    is_compressed: bool,
+}
+
 /// What is known about a log apart from its edits.
+#[derive(Clone)]
 struct ReadLog {
     source: Arc<dyn ReadAt>,
+    is_compressed: bool,
     fault: Option<Fault>,
     cut: Option<u64>,
 }
@@ -40,15 +52,22 @@ pub(crate) fn in_log(e: Error, path: &str) -> Error {
     e.within(format!("write-ahead log {path}"))
 }
 
-/// Reads a log, and passes its edits to `with`.
-fn read_log(root: &Root, limits: Limits, path: &str, mut with: impl FnMut(&LogKey, Edit)) -> Result<ReadLog> {
+/// Reads a log, and passes its edits to `with`, which returns whether the cells of a compressed log are kept.
+fn read_log(
+    root: &Root,
+    limits: Limits,
+    path: &str,
+    mut with: impl FnMut(&LogKey, Edit) -> bool,
+) -> Result<ReadLog> {
     let source = root.open(path)?;
-    let mut cut = None;
+    let (mut cut, mut is_compressed) = (None, false);
+    let mut kept = PlainCells::new(limits, source.len());
     let mut read = || -> Result<()> {
-        let mut log = LogReader::open(source.clone(), limits)?;
+        let mut log = LogReader::open(source.clone(), limits, path)?;
+        is_compressed = log.is_compressed();
         while let Some((key, edit)) = log.next_edit()? {
-            if edit.len > 0 {
-                with(&key, edit);
+            if edit.len > 0 && with(&key, edit) && is_compressed {
+                kept.add(&edit, log.take_cells())?;
             }
         }
         cut = log.cut_at();
@@ -62,7 +81,8 @@ fn read_log(root: &Root, limits: Limits, path: &str, mut with: impl FnMut(&LogKe
         }
         Err(e) => return Err(e),
     };
-    Ok(ReadLog { source, fault, cut })
+    let source = if is_compressed { Arc::new(kept) } else { source };
+    Ok(ReadLog { source, is_compressed, fault, cut })
 }
 
 impl Index {
@@ -73,10 +93,12 @@ impl Index {
         let file = self.files.len();
         let by_region = &mut self.by_region;
         let log = read_log(root, limits, &path, |key, edit| {
-            if [name.as_bytes(), plain.as_bytes()].contains(&key.table.as_slice()) {
+            let is_own = [name.as_bytes(), plain.as_bytes()].contains(&key.table.as_slice());
+            if is_own {
                 let region = String::from_utf8_lossy(&key.region).into_owned();
                 by_region.entry(region).or_default().push((file, edit));
             }
+            is_own
         })?;
         self.finish(path, log);
         Ok(())
@@ -85,14 +107,15 @@ impl Index {
     fn finish(&mut self, path: String, log: ReadLog) {
         self.faults.extend(log.fault);
         self.cut.extend(log.cut.map(|at| (path.clone(), at)));
-        self.files.push((path, log.source));
+        let ReadLog { source, is_compressed, .. } = log;
+        self.files.push(LogFile { path, source, is_compressed });
     }
 
     /// The edits of a region: for each edit the path of the log, the log, and the location in it.
     pub(crate) fn of_region(&self, region: &str) -> impl Iterator<Item = (&str, &dyn ReadAt, &Edit)> {
         let edits = self.by_region.get(region).into_iter().flatten();
         edits.filter_map(|(file, edit)| {
-            self.files.get(*file).map(|(path, source)| (path.as_str(), source.as_ref(), edit))
+            self.files.get(*file).map(|log| (log.path.as_str(), log.source.as_ref(), edit))
         })
     }
 
@@ -110,8 +133,9 @@ impl Index {
         let regions = regions.into_iter().map(|(name, edits)| {
             let mut packed = PackedEdits { region: name.clone(), ..PackedEdits::default() };
             for (file, edit) in edits {
-                let path = self.files.get(*file).map_or("", |(path, _)| path.as_str());
-                packed.files.push(files.place(*file, path));
+                if let Some(log) = self.files.get(*file) {
+                    packed.files.push(files.place(*file, log));
+                }
                 packed.at.push(edit.at);
                 packed.len.push(edit.len);
                 packed.sequence_ids.push(edit.sequence_id);
@@ -121,16 +145,25 @@ impl Index {
         let regions = regions.collect();
         PackedLogs {
             files: files.paths,
+            compressed: files.compressed,
             regions,
             faults: self.faults.iter().map(PackedFault::of).collect(),
             cut: self.cut.iter().map(|(log, at)| PackedCut { log: log.clone(), at: *at }).collect(),
         }
     }
 
-    /// Restores an index from its message, and opens the logs that have edits.
-    pub(crate) fn unpack(root: &Root, packed: PackedLogs) -> Result<Self> {
-        let PackedLogs { files, regions, faults, cut } = packed;
-        let open = |path: String| Ok((path.clone(), root.open(&path)?));
+    /// Restores an index from its message, and opens the logs that have edits. Compressed ones are read again.
+    pub(crate) fn unpack(root: &Root, limits: Limits, packed: PackedLogs) -> Result<Self> {
+        let PackedLogs { files, regions, faults, cut, compressed } = packed;
+        let open = |(number, path): (usize, String)| {
+            let is_compressed = compressed.contains(&u32::try_from(number).unwrap_or(u32::MAX));
+            let source = match is_compressed {
+                true => Arc::new(PlainCells::of_log(root, limits, &path, &wanted(&regions, number))?),
+                false => root.open(&path)?,
+            };
+            Ok(LogFile { path, source, is_compressed })
+        };
+        let files = files.into_iter().enumerate().map(open).collect::<Result<_>>()?;
         let of_region = |packed: PackedEdits| {
             let PackedEdits { region, files, at, len, sequence_ids } = packed;
             let places = files.into_iter().map(|file| file as usize);
@@ -139,12 +172,21 @@ impl Index {
             (region, places.zip(edits).collect())
         };
         Ok(Self {
-            files: files.into_iter().map(open).collect::<Result<_>>()?,
+            files,
             by_region: regions.into_iter().map(of_region).collect(),
             faults: faults.into_iter().map(PackedFault::into_fault).collect(),
             cut: cut.into_iter().map(|cut| (cut.log, cut.at)).collect(),
         })
     }
+}
+
+/// The offsets of the edits in one log.
+fn wanted(regions: &[PackedEdits], number: usize) -> BTreeSet<u64> {
+    let of_region = |region: &PackedEdits| {
+        let places = region.files.iter().zip(&region.at).filter(|(file, _)| **file as usize == number);
+        places.map(|(_, at)| *at).collect::<Vec<_>>()
+    };
+    regions.iter().flat_map(of_region).collect()
 }
 
 /// Reads the servers' logs once for all of these tables.
@@ -167,13 +209,10 @@ pub(crate) fn of_tables(
                 let region = String::from_utf8_lossy(&key.region).into_owned();
                 index.by_region.entry(region).or_default().push((file, edit));
             }
+            false
         })?;
         for (_, index) in &mut indexes {
-            let ReadLog { source, fault, cut } = &read;
-            index.finish(
-                log.path.clone(),
-                ReadLog { source: source.clone(), fault: fault.clone(), cut: *cut },
-            );
+            index.finish(log.path.clone(), read.clone());
         }
     }
     Ok(indexes.into_iter().map(|(table, index)| (table, index.pack(None))).collect())
@@ -183,15 +222,19 @@ pub(crate) fn of_tables(
 #[derive(Default)]
 struct PackedFiles {
     paths: Vec<String>,
+    /// The numbers of compressed logs.
+    compressed: Vec<u32>,
     places: BTreeMap<usize, u32>,
 }
 
 impl PackedFiles {
-    fn place(&mut self, file: usize, path: &str) -> u32 {
-        let paths = &mut self.paths;
-        *self.places.entry(file).or_insert_with(|| {
-            paths.push(path.to_owned());
-            u32::try_from(paths.len() - 1).unwrap_or(u32::MAX)
+    fn place(&mut self, file: usize, log: &LogFile) -> u32 {
+        let Self { paths, compressed, places } = self;
+        *places.entry(file).or_insert_with(|| {
+            paths.push(log.path.clone());
+            let number = u32::try_from(paths.len() - 1).unwrap_or(u32::MAX);
+            compressed.extend(log.is_compressed.then_some(number));
+            number
         })
     }
 }
@@ -207,6 +250,9 @@ pub(crate) struct PackedLogs {
     faults: Vec<PackedFault>,
     #[prost(message, repeated, tag = "4")]
     cut: Vec<PackedCut>,
+    /// The numbers of compressed logs.
+    #[prost(uint32, repeated, tag = "5")]
+    compressed: Vec<u32>,
 }
 
 /// The edits of a region.

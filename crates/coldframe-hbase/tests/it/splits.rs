@@ -138,6 +138,14 @@ fn recorded_splits_have_the_same_rows() {
     }
 }
 
+/// The edits of a compressed log cannot be read from its middle: the reader of a split decodes the log again.
+#[test]
+fn recorded_splits_have_the_edits_of_compressed_logs() {
+    let logged = options(&[("table", Value::from("shop:logged")), ("view", Value::from("raw"))]);
+    let folder = MemoryFolder::load(&fixture::data().join("hbase/files/wal_gz"));
+    assert_travels(&folder, &logged, OnError::Raise);
+}
+
 #[test]
 fn recorded_splits_keep_missing_parts_and_damage() {
     let mut folder = orders();

@@ -404,8 +404,37 @@ fn a_delta_without_a_flush_has_no_rows() {
     let names: Vec<&str> = alone.schema().fields().iter().map(|f| f.name().as_str()).collect();
     assert_eq!(names, ["id", "name"]);
     assert!(ids(alone.as_ref(), None).is_empty());
+    let notices = alone.notices().unwrap();
+    assert!(
+        notices[0].text().contains("has 1 rows after the 0 bytes that its side file states"),
+        "{notices:?}"
+    );
     put(dir.path(), "base_1/bucket_00000", &events(&[(0, 1, BUCKET, 0, 1, value(3))]));
     let table = open(dir.path()).unwrap();
     assert_eq!(table.schema().fields().len(), 2);
     assert_eq!(ids(table.as_ref(), None), [3]);
+}
+
+/// Hive's writer ends every bucket of a base or delta with a footer, so that an empty one is damage.
+#[test]
+fn a_bucket_without_bytes_is_damage() {
+    let dir = tempfile::tempdir().unwrap();
+    put(dir.path(), "base_1/bucket_00000", &events(&[(0, 1, BUCKET, 0, 1, value(3))]));
+    put(dir.path(), "delta_2_2/bucket_00000", &events(&[(0, 2, BUCKET, 0, 2, value(7))]));
+    std::fs::write(dir.path().join("delta_2_2/bucket_00000"), b"").unwrap();
+    let table = open(dir.path()).unwrap();
+    let e = rows::read(table.as_ref(), OnError::Raise).unwrap_err().to_string();
+    assert!(e.contains("delta_2_2/bucket_00000") && e.contains("found 0 bytes"), "{e}");
+    assert_eq!(table.verify_structure().unwrap().len(), 1);
+    let kept = rows::read(table.as_ref(), OnError::Skip).unwrap();
+    // It may have replaced the row of the base.
+    assert_eq!((kept.batch.num_rows(), kept.damage.len()), (0, 2));
+    // The writer of a stream has created the file, and flushed nothing.
+    std::fs::create_dir(dir.path().join("delta_3_9")).unwrap();
+    std::fs::write(dir.path().join("delta_3_9/bucket_00000"), b"").unwrap();
+    std::fs::write(dir.path().join("delta_3_9/bucket_00000_flush_length"), b"").unwrap();
+    std::fs::remove_dir_all(dir.path().join("delta_2_2")).unwrap();
+    let table = open(dir.path()).unwrap();
+    assert_eq!(ids(table.as_ref(), None), [3]);
+    assert!(table.notices().unwrap().is_empty());
 }

@@ -60,6 +60,8 @@ impl Table {
     pub fn statistics(&self, request: &[u8]) -> Result<Vec<i64>> {
         let (request, asked) = (Request::parse(request)?, json(request)?);
         let of_columns = asked.get("columns").and_then(Json::as_bool).unwrap_or(false);
+        // A file that may be gone is not opened to know more of it.
+        let of_columns = of_columns && !self.options.ignore_missing;
         let files = self.dataset.schema()?;
         let predicate = self.condition(&request)?.map(|condition| condition.bind(&files)).transpose()?;
         let matching = self.dataset.matching(predicate.as_ref())?;
@@ -71,7 +73,7 @@ impl Table {
         let bytes = bytes.map(|bytes| bytes.saturating_mul(wanted.min(all)) / all);
         if !of_columns || matching.len() > MAX_OPENED {
             let rows = match (&*matching, predicate) {
-                ([only], None) => self.dataset.open(*only)?.table.row_count(),
+                ([only], None) if !self.options.ignore_missing => self.dataset.open(*only)?.table.row_count(),
                 _ => None,
             };
             return Ok(vec![or_unknown(bytes), or_unknown(rows)]);

@@ -67,8 +67,9 @@ impl Table {
     pub fn top(&self, request: &[u8]) -> Result<Option<String>> {
         let (request, top) = (Request::parse(request)?, json(request)?.get("top").and_then(Top::parse));
         let Some(top) = top else { return Ok(None) };
-        // If damage is skipped, rows that the extremes include may be lost.
-        let (files, is_whole) = (self.dataset.schema()?, self.options.on_error == OnError::Raise);
+        // If damage or files that are gone are skipped, rows that the extremes include may be lost.
+        let is_whole = self.options.on_error == OnError::Raise && !self.options.ignore_missing;
+        let files = self.dataset.schema()?;
         let name = self.name_of(&top.column)?;
         let kinds = (files.field_with_name(&name), self.spark.field_with_name(&top.column));
         let (Ok(own), Ok(spark)) = kinds else { return Ok(None) };

@@ -62,6 +62,7 @@ pub(super) fn read_as(
         first_only: !(has_names || options.unify),
         schema: has_names.then(|| whole(of_files)),
         partition_types: Some(Schema::new(keys.clone()).into()),
+        without_partitions: options.selection.is_recursive(),
         ..TableOptions::default()
     };
     let stored = known.fields().iter().filter(|field| !is_key(field.name())).cloned().collect();

@@ -49,7 +49,7 @@ pub(crate) trait ColumnReader: Send + Sync {
         kept: &BooleanBuffer,
     ) -> Result<ArrayRef> {
         let array = self.read(rows, parent)?;
-        filter(&array, &BooleanArray::new(kept.clone(), None)).map_err(arrow_error)
+        filtered(&array, kept)
     }
 
     /// Skips `rows` rows; by default they are decoded and dropped.
@@ -265,6 +265,83 @@ impl Validity {
         let valid = count - nulls.null_count();
         Self { nulls: Some(nulls).filter(|nulls| nulls.null_count() > 0), valid }
     }
+}
+
+/// Up to this many values between two that are kept, decoding is as cheap as skipping: a run has as many.
+const APART: usize = 512;
+
+/// Whether the rows that `kept` selects are so far apart that the values between them are skipped.
+fn is_sparse(kept: &BooleanBuffer) -> bool {
+    let most = kept.len() / APART;
+    kept.set_slices().take(most + 1).count() <= most
+}
+
+/// Values that are passed over, and then values that are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Step {
+    pass: usize,
+    take: usize,
+}
+
+impl Validity {
+    /// All values, in one step.
+    fn all(&self) -> [Step; 1] {
+        [Step { pass: 0, take: self.valid }]
+    }
+
+    /// The steps to the values of the rows that `kept` selects, and past the last value.
+    fn steps(&self, kept: &BooleanBuffer) -> Vec<Step> {
+        let values = |from: usize, to: usize| match &self.nulls {
+            Some(nulls) => nulls.inner().slice(from, to - from).count_set_bits(),
+            None => to - from,
+        };
+        let (mut steps, mut row) = (Vec::new(), 0);
+        for (from, to) in kept.set_slices() {
+            steps.push(Step { pass: values(row, from), take: values(from, to) });
+            row = to;
+        }
+        steps.push(Step { pass: values(row, kept.len()), take: 0 });
+        steps
+    }
+}
+
+/// The rows of `array` that `kept` selects.
+fn filtered(array: &ArrayRef, kept: &BooleanBuffer) -> Result<ArrayRef> {
+    filter(array, &BooleanArray::new(kept.clone(), None)).map_err(arrow_error)
+}
+
+/// The rows of places among the rows that `kept` selects.
+fn rows_of_kept(places: &[usize], kept: &BooleanBuffer) -> Vec<usize> {
+    match places {
+        [] => Vec::new(),
+        places => {
+            let rows = kept.set_indices().enumerate();
+            rows.filter(|(place, _)| places.binary_search(place).is_ok()).map(|(_, row)| row).collect()
+        }
+    }
+}
+
+/// Of dense values, those of the rows that `kept` selects, dense again.
+fn keep_dense<T: Copy>(values: &mut Vec<T>, validity: &Validity, kept: &BooleanBuffer) {
+    let Some(nulls) = &validity.nulls else { return keep(values, kept) };
+    let words = |bits: &BooleanBuffer| bits.bit_chunks().iter_padded().collect::<Vec<u64>>();
+    let (mut before, mut count) = (0, 0);
+    for (valid, kept) in words(nulls.inner()).into_iter().zip(words(kept)) {
+        let mut wanted = valid & kept;
+        while wanted != 0 {
+            let lower = (wanted & wanted.wrapping_neg()) - 1;
+            let from = before + (valid & lower).count_ones() as usize;
+            if let Some(value) = values.get(from).copied()
+                && let Some(to) = values.get_mut(count)
+            {
+                *to = value;
+                count += 1;
+            }
+            wanted &= wanted - 1;
+        }
+        before += valid.count_ones() as usize;
+    }
+    values.truncate(count);
 }
 
 /// Moves the values of the rows that `kept` selects to the front, and drops the others.

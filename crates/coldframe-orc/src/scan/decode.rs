@@ -30,6 +30,7 @@ use coldframe_core::{Error, Notice, OnError, Result};
 use super::batch::{Compare, Decoded, Open};
 use super::column::input::StoredStreams;
 use super::fetched;
+use super::groups;
 use super::job::{Run, ScanShared, StripeJob};
 use super::ranges;
 use super::readers::{Chunks, PROVED_ROWS, Stored, too_long_for_all};
@@ -164,6 +165,16 @@ impl StripeBatches {
         }
         self.passes_over = true;
         Ok(true)
+    }
+
+    /// Whether it is known where row groups begin. Reads the index where the plan left that to a scout.
+    pub(crate) fn locate(&mut self) -> Result<bool> {
+        let stored = &mut self.stored;
+        if stored.job.groups.is_none() && !self.reads_in_full {
+            let groups = groups::read(&stored.scan, &stored.job.stripe, &stored.job.layout)?;
+            stored.set_groups(groups.map(Arc::new));
+        }
+        Ok(stored.job.groups.is_some() || self.reads_in_full)
     }
 
     /// Whether unwanted rows are passed over.

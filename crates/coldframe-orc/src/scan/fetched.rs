@@ -10,8 +10,8 @@
 //! ```
 
 use bytes::Bytes;
-use coldframe_core::Result;
 use coldframe_core::io::read_coalesced;
+use coldframe_core::{Error, Result};
 
 use super::column::input::{StoredPart, StoredStreams};
 use super::job::{DeferredStreams, PartPlan, Run, ScanShared, StripeJob};
@@ -45,9 +45,10 @@ pub(crate) fn read_deferred(
     if runs.is_empty() {
         return Ok(());
     }
+    let Some(groups) = &job.groups else { return Err(Error::invalid("parts of streams without an index")) };
     let is_wanted = |group: &Run| runs.iter().any(|run| run.rows.contains(&group.rows.start));
-    let wanted: Vec<bool> = deferred.groups.iter().map(is_wanted).collect();
-    let mut parts = ranges::of_runs(scan, &deferred.columns, &job.layout, &deferred.groups, &wanted);
+    let wanted: Vec<bool> = groups.runs.iter().map(is_wanted).collect();
+    let mut parts = ranges::of_runs(scan, &deferred.columns, &job.layout, &groups.runs, &wanted);
     // Dictionaries are read only once.
     parts.retain(|part| !part.whole || !streams.contains_key(&(part.column, part.kind)));
     for part in &parts {

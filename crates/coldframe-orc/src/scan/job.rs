@@ -99,11 +99,12 @@ impl ScanShared {
 const ROWS_OF_ENTRY: usize = 2;
 
 impl ScanShared {
-    /// The scan for a stripe whose strings are only tested, in batches of about `rows` rows. Strings with a
-    /// small dictionary are decoded to an Arrow dictionary, without a copy of the value for each row. `None`
-    /// if there are no such columns.
+    /// The scan for a stripe whose strings are only tested, of which about `rows` rows are tested together. Strings
+    /// with a small dictionary are decoded to an Arrow dictionary, without a copy of the value for each row. Its
+    /// batches are large, since each tests all entries. `None` if there are no such columns.
     pub(crate) fn keyed(&self, layout: &StripeLayout, rows: usize) -> Option<Self> {
-        let most = self.batch_rows.min(rows) / ROWS_OF_ENTRY;
+        let rows = rows.min(self.most_rows);
+        let most = rows / ROWS_OF_ENTRY;
         let is_keyed = |(id, field): &(usize, FieldRef)| {
             let encoding = layout.encoding(*id);
             let is_small = usize::try_from(encoding.dictionary_size()).is_ok_and(|size| size <= most);
@@ -120,7 +121,8 @@ impl ScanShared {
         let columns: Vec<(usize, FieldRef)> = self.columns.iter().map(keyed).collect();
         let numbers = self.schema.fields().iter().skip(columns.len());
         let fields: Fields = columns.iter().map(|(_, field)| field).chain(numbers).cloned().collect();
-        Some(Self { columns, schema: Arc::new(Schema::new(fields)), ..self.clone() })
+        let (schema, batch_rows) = (Arc::new(Schema::new(fields)), self.batch_rows.max(rows));
+        Some(Self { columns, schema, batch_rows, ..self.clone() })
     }
 }
 
@@ -193,8 +195,11 @@ pub(crate) struct StripeJob {
     pub(crate) runs: VecDeque<Run>,
     /// The rows to decode as single row groups, if a scout may exclude some of them.
     pub(crate) candidates: VecDeque<Run>,
-    /// The positions and statistics of its row groups; `None` if the stripe is read from its start without them.
+    /// The positions and statistics of its row groups; `None` if the stripe is read from its start without them, or
+    /// until the rows that a scout finds need them.
     pub(crate) groups: Option<Arc<Groups>>,
+    /// The same for a scout's columns.
+    pub(crate) of_scout: Option<Arc<Groups>>,
     /// Parts of streams to fetch with the unit.
     pub(crate) parts: Vec<PartPlan>,
     /// The streams that are read when a row group needs them; `None` if all are fetched.
@@ -246,8 +251,6 @@ impl Groups {
 pub(crate) struct DeferredStreams {
     /// Their columns.
     pub(crate) columns: Vec<usize>,
-    /// All row groups, since each ends where the next begins.
-    pub(crate) groups: Vec<Run>,
     /// The largest parts that may be read.
     pub(crate) parts: Vec<PartPlan>,
 }

@@ -78,13 +78,20 @@ impl StripePlan {
             runs: VecDeque::new(),
             candidates: VecDeque::new(),
             groups: None,
+            of_scout: None,
             parts: Vec::new(),
             deferred: None,
         };
         let careful = self.scan.on_error != OnError::Raise;
         let scout = self.scout.clone().filter(|scout| scout.is_useful());
+        let all: Vec<usize> = (0..self.scan.columns.len()).collect();
+        let has_suspects = !superfluous::suspects(&self.scan, &job.layout, &all).is_empty();
+        let is_whole = wanted.as_ref().is_none_or(|groups| groups.iter().all(|wanted| *wanted));
+        // Where a scout finds rows in most row groups, the index of the other columns is not needed.
+        let is_later = self.has_cheap_requests() && !careful && is_whole && !has_suspects;
+        let own = scout.as_ref().filter(|_| is_later).map(|scout| &scout.scan);
         let groups = match wanted.is_some() || careful || scout.is_some() {
-            true => groups::read(&self.scan, stripe, &job.layout)?,
+            true => groups::read(own.unwrap_or(&self.scan), stripe, &job.layout)?,
             false => None,
         };
         if careful {
@@ -93,10 +100,9 @@ impl StripePlan {
             self.take_runs(&mut job, None);
             return Ok(Some(self.make(job)));
         }
-        let all: Vec<usize> = (0..self.scan.columns.len()).collect();
         let is_indexed = groups.is_some();
         let is_plain = wanted.is_none() && !is_indexed && shape.options.compares_statistics;
-        job.groups = match is_plain || !superfluous::suspects(&self.scan, &job.layout, &all).is_empty() {
+        let groups = match is_plain || has_suspects {
             false => groups,
             true => {
                 let groups = groups.unwrap_or_else(|| groups::single(&self.scan, stripe.rows));
@@ -104,16 +110,22 @@ impl StripePlan {
             }
         }
         .map(Arc::new);
+        let is_of_all = own.is_none() || !is_indexed;
+        (job.groups, job.of_scout) = if is_of_all { (groups.clone(), groups) } else { (None, groups) };
         let count = job.groups.as_ref().map(|groups| groups.runs.len());
         let wanted = wanted.filter(|wanted| Some(wanted.len()) == count);
         self.take_runs(&mut job, wanted.as_deref());
-        if let (Some(scout), Some(groups)) = (scout, job.groups.clone().filter(|_| is_indexed)) {
+        if let (Some(scout), Some(groups)) = (&scout, job.of_scout.clone().filter(|_| is_indexed)) {
             let mut keep = wanted.iter().flatten();
             let keep = groups.runs.iter().filter(|_| keep.next().is_none_or(|wanted| *wanted));
             job.candidates = keep.cloned().collect();
-            self.defer_others(&scout, &mut job, &groups.runs);
+            self.defer_others(scout, &mut job);
         }
         Ok(Some(self.make(job)))
+    }
+
+    fn has_cheap_requests(&self) -> bool {
+        self.scan.shape.source.worthwhile_gap() <= CHEAP_GAP
     }
 
     /// Sets the runs and parts of a stripe: for the wanted row groups, or for the whole stripe.
@@ -132,9 +144,8 @@ impl StripePlan {
     }
 
     /// Defers the streams outside the filter until a row passes, if that is worth the additional requests.
-    fn defer_others(&self, scout: &ScoutShared, job: &mut StripeJob, groups: &[Run]) {
-        let cheap = self.scan.shape.source.worthwhile_gap() <= CHEAP_GAP;
-        if !cheap || job.candidates.is_empty() || !scout.saves_bytes(&self.scan, job) {
+    fn defer_others(&self, scout: &ScoutShared, job: &mut StripeJob) {
+        if !self.has_cheap_requests() || job.candidates.is_empty() || !scout.saves_bytes(&self.scan, job) {
             return;
         }
         let of_filter = |id: &usize| scout.scan.needed.contains(id);
@@ -142,7 +153,7 @@ impl StripePlan {
             std::mem::take(&mut job.parts).into_iter().partition(|part| of_filter(&part.column));
         let columns = self.scan.needed.iter().copied().filter(|id| !of_filter(id)).collect();
         job.parts = now;
-        job.deferred = Some(DeferredStreams { columns, groups: groups.to_vec(), parts: later });
+        job.deferred = Some(DeferredStreams { columns, parts: later });
     }
 
     fn make(&self, job: StripeJob) -> Unit {

@@ -53,13 +53,17 @@ pub(super) enum Chunks {
     Strict,
 }
 
+/// For each column, whether no index states where its row groups begin.
+fn in_full(groups: Option<&Groups>, columns: usize) -> Vec<bool> {
+    let located = |place: usize| groups.and_then(|groups| groups.located.get(place).copied());
+    (0..columns).map(|place| located(place) != Some(true)).collect()
+}
+
 impl Stored {
     pub(super) fn new(scan: Arc<ScanShared>, job: StripeJob, streams: StoredStreams) -> Self {
         let columns = scan.columns.len();
-        let located =
-            |place: usize| job.groups.as_ref().and_then(|groups| groups.located.get(place).copied());
         Self {
-            in_full: (0..columns).map(|place| located(place) != Some(true)).collect(),
+            in_full: in_full(job.groups.as_deref(), columns),
             superfluous: vec![false; columns],
             // If damage is tolerated, the user's size of batches must not matter: the consumer cuts them.
             rows_at_once: match scan.on_error {
@@ -74,6 +78,12 @@ impl Stored {
             strict_dictionaries: Dictionaries::default(),
             batch_bytes: BatchBytes::default(),
         }
+    }
+
+    /// Sets where row groups begin.
+    pub(super) fn set_groups(&mut self, groups: Option<Arc<Groups>>) {
+        self.in_full = in_full(groups.as_deref(), self.scan.columns.len());
+        self.job.groups = groups;
     }
 
     /// Forgets dictionaries that were read from other streams.

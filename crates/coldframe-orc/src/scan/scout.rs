@@ -34,6 +34,8 @@ const FIRST: usize = 4;
 const NEXT: usize = 16;
 /// Up to this many unwanted rows are decoded and dropped: to open the columns again costs about as much.
 const APART: u64 = 512;
+/// Up to this many unwanted rows are skipped by the columns themselves, in one run with the rows around them.
+const FAR: u64 = 1 << 15;
 /// Columns are read from the stripe's start where more than 1/`MANY` of the row groups have rows that pass.
 const MANY: usize = 4;
 
@@ -134,9 +136,10 @@ impl Scout {
         let stay = wanted.iter().filter(|wanted| **wanted).count();
         self.shared.note_futile(self.handed.reads_twice() && stay * 4 > wanted.len() * 3);
         // Where statistics have excluded row groups, those that are left are few.
-        let is_whole = self.batches.has_whole_streams();
-        if is_whole && stay * MANY > wanted.len() && others.pass_over()? {
-            let runs = passing.into_iter().map(|part| examined.run(part)).collect();
+        let is_dense = self.batches.has_whole_streams() && stay * MANY > wanted.len();
+        let is_apart = stay == 0 || others.passes_over() || (!is_dense && others.locate()?);
+        if (is_dense || !is_apart) && others.pass_over()? {
+            let runs = together(passing).into_iter().map(|part| examined.run(part)).collect();
             return Ok(Some((examined, runs)));
         }
         let trimmed = |(run, _): (Run, Range<usize>)| {
@@ -270,6 +273,26 @@ fn add(passing: &mut Vec<Passing>, rows: &Range<u64>) {
     }
 }
 
+/// The same rows in fewer parts: a part is read by one call of each column, whatever lies between its rows. Where most
+/// rows of a part would pass, it stays apart, since such a part is decoded whole.
+fn together(passing: Vec<Passing>) -> Vec<Passing> {
+    let mut parts: Vec<Passing> = Vec::new();
+    for part in passing {
+        let is_near = |last: &&mut Passing| {
+            let rows = part.rows.end - last.rows.start;
+            part.rows.start - last.rows.end < FAR && (last.count + part.count) < rows / 2
+        };
+        match parts.last_mut().filter(is_near) {
+            Some(last) => {
+                last.rows.end = part.rows.end;
+                last.count += part.count;
+            }
+            None => parts.push(part),
+        }
+    }
+    parts
+}
+
 fn length(rows: &Range<u64>) -> u64 {
     rows.end.saturating_sub(rows.start)
 }
@@ -310,6 +333,20 @@ mod tests {
         let of = |rows: Range<u64>| within(&passing, &rows).count();
         assert_eq!([of(0..3), of(0..4), of(531..2000), of(532..1044), of(1557..1558)], [0, 1, 3, 0, 1]);
         assert_eq!(passing.iter().map(|part| part.count).collect::<Vec<_>>(), [13, 1, 1]);
+    }
+
+    #[test]
+    fn few_rows_are_read_together() {
+        let parts = |parts: &[(u64, u64)]| {
+            let mut passing = Vec::new();
+            parts.iter().for_each(|(start, end)| add(&mut passing, &(*start..*end)));
+            let parts: Vec<_> = together(passing).into_iter().map(|part| (part.rows, part.count)).collect();
+            parts
+        };
+        assert_eq!(parts(&[(5, 6), (2000, 2002), (9000, 9001)]), [(5..9001, 4)]);
+        assert_eq!(parts(&[(5, 6), (40_000, 40_001)]), [(5..6, 1), (40_000..40_001, 1)]);
+        // Most rows would pass.
+        assert_eq!(parts(&[(0, 5000), (6000, 9000)]), [(0..5000, 5000), (6000..9000, 3000)]);
     }
 
     #[test]

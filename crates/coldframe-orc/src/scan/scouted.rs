@@ -24,8 +24,10 @@ pub(crate) struct Scouted {
     examined: Option<Examined>,
     /// What `others` return next.
     returned: VecDeque<Returned>,
-    /// Batches of few rows.
+    /// Batches of few rows, with all their rows and bytes.
     small: Vec<RecordBatch>,
+    rows: usize,
+    bytes: usize,
     failed: bool,
 }
 
@@ -40,17 +42,18 @@ enum Returned {
 impl Scouted {
     /// `others` have the columns that the scout does not hand out; it selects the runs to read.
     pub(crate) fn new(scout: Scout, others: StripeBatches) -> Self {
-        Self { scout, others, examined: None, returned: VecDeque::new(), small: Vec::new(), failed: false }
+        let (returned, small) = (VecDeque::new(), Vec::new());
+        Self { scout, others, examined: None, returned, small, rows: 0, bytes: 0, failed: false }
     }
 
     fn step(&mut self) -> Result<Option<RecordBatch>> {
         loop {
             if let Some(batch) = self.others.next().transpose()? {
                 let batch = self.with_others(&batch)?;
+                self.rows += batch.num_rows();
+                self.bytes = self.bytes.saturating_add(batch.get_array_memory_size());
                 self.small.push(batch);
-                let rows: usize = self.small.iter().map(RecordBatch::num_rows).sum();
-                let bytes: usize = self.small.iter().map(RecordBatch::get_array_memory_size).sum();
-                if rows >= FEW || bytes >= SMALL {
+                if self.rows >= FEW || self.bytes >= SMALL {
                     return self.flush();
                 }
                 continue;
@@ -73,6 +76,7 @@ impl Scouted {
     /// The batches of few rows as one.
     fn flush(&mut self) -> Result<Option<RecordBatch>> {
         let small = std::mem::take(&mut self.small);
+        (self.rows, self.bytes) = (0, 0);
         if let [batch] = small.as_slice() {
             return Ok(Some(batch.clone()));
         }

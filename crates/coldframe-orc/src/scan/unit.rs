@@ -42,7 +42,7 @@ impl DecodeUnit for DecodeStripe {
             if job.deferred.is_some() || is_worth {
                 let tested = keyed.map_or_else(|| shared.scan.clone(), Arc::new);
                 // All of its own streams are here.
-                let own = StripeJob { deferred: None, ..job.clone() };
+                let own = StripeJob { deferred: None, groups: job.of_scout.clone(), ..job.clone() };
                 let own = StripeBatches::new(tested, own, streams.clone());
                 let scout = Scout::new(shared, own, candidates, handed);
                 let others = StripeBatches::new(Arc::new(others), job, streams);

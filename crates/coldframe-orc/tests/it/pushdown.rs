@@ -4,10 +4,11 @@ use crate::support;
 
 use std::sync::Arc;
 
+use arrow_array::builder::{Int64Builder, ListBuilder, MapBuilder, StringBuilder, StructBuilder};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray, StructArray};
-use arrow_schema::{DataType, Field, Schema};
+use arrow_schema::{DataType, Field, Fields, Schema};
 use arrow_select::concat::concat_batches;
 use arrow_select::filter::filter_record_batch;
 use coldframe_core::predicate::Pattern;
@@ -129,6 +130,52 @@ fn table(n: i64) -> RecordBatch {
     .unwrap()
 }
 
+/// The table with a column of lists and one of maps.
+fn table_with_nested(n: i64) -> RecordBatch {
+    let table = table(n);
+    let names = table.schema().fields().iter().map(|field| field.name().clone()).collect::<Vec<_>>();
+    let columns = names.into_iter().zip(table.columns().iter().cloned());
+    let nested = [("items".to_owned(), items(n)), ("tags".to_owned(), tags(n))];
+    let all = columns.chain(nested).map(|(name, column)| (name, column, true));
+    RecordBatch::try_from_iter_with_nullable(all).unwrap()
+}
+
+/// Lists of structs with nulls in lists, structs and their fields.
+fn items(n: i64) -> ArrayRef {
+    let fields = Fields::from(vec![
+        Field::new("word", DataType::Utf8, true),
+        Field::new("inner", DataType::Struct(vec![Field::new("n", DataType::Int64, true)].into()), true),
+    ]);
+    let mut lists = ListBuilder::new(StructBuilder::from_fields(fields, 0));
+    for i in 0..n {
+        for item in 0..i % 4 {
+            let values = lists.values();
+            let words: &mut StringBuilder = values.field_builder(0).unwrap();
+            words.append_option((i % 5 > 0).then(|| format!("item {item} of {i}")));
+            let inner: &mut StructBuilder = values.field_builder(1).unwrap();
+            let numbers: &mut Int64Builder = inner.field_builder(0).unwrap();
+            numbers.append_option((item % 2 == 0).then_some(i));
+            inner.append(item % 2 == 0 || i % 2 == 0);
+            values.append(i % 6 > 0);
+        }
+        lists.append(i % 7 > 0);
+    }
+    Arc::new(lists.finish())
+}
+
+/// Maps from few words to numbers.
+fn tags(n: i64) -> ArrayRef {
+    let mut maps = MapBuilder::new(None, StringBuilder::new(), Int64Builder::new());
+    for i in 0..n {
+        for tag in 0..i % 3 {
+            maps.keys().append_value(format!("tag {}", (i + tag) % 11));
+            maps.values().append_option((i % 4 > 0).then_some(i * tag));
+        }
+        maps.append(i % 9 > 0).unwrap();
+    }
+    Arc::new(maps.finish())
+}
+
 #[test]
 fn pruning_of_written_files_changes_no_rows() {
     for (seed, compression) in ["none", "zlib", "zstd", "lz4", "snappy"].into_iter().enumerate() {
@@ -139,7 +186,7 @@ fn pruning_of_written_files_changes_no_rows() {
             ("stripe_size", Value::Int(100_000)),
             ("bloom_filter_columns", Value::List(vec!["random".into(), "word".into(), "f".into()])),
         ];
-        let bytes = written(&table(20_000), &options);
+        let bytes = written(&table_with_nested(20_000), &options);
         assert_same(&open(compression, bytes, &OpenOptions::default()).unwrap(), 150, seed as u64);
     }
 }
@@ -287,7 +334,7 @@ fn small_dictionaries_are_tested_by_entry() {
 
 /// If statistics exclude no row group and requests are cheap, the filter's column is read first, and the
 /// other columns only for row groups with a row that passes. With a codec, the random numbers are most of the
-/// file, and everything is read at once.
+/// file, and everything but the index is read at once.
 #[test]
 fn other_columns_are_read_only_where_a_row_passes() {
     for compression in ["none", "zstd"] {
@@ -309,7 +356,8 @@ fn other_columns_are_read_only_where_a_row_passes() {
             log.take().into_iter().flatten().map(|r| r.end - r.start).sum::<u64>()
         };
         let (few, whole) = (read_of(0), read_of(1 << 20));
-        let less = if compression == "none" { few < whole * 2 / 3 } else { few == whole };
+        let less =
+            if compression == "none" { few < whole * 2 / 3 } else { few.abs_diff(whole) < whole / 100 };
         assert!(less, "{compression}: {few} of {whole} bytes");
     }
 }

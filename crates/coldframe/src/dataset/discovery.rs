@@ -95,6 +95,7 @@ impl<'a> Tree<'a> {
             pairs: pairs_of(&stat.path),
             known: Some(stat.identity()),
             listed: true,
+            rows: None,
         }
     }
 
@@ -102,7 +103,8 @@ impl<'a> Tree<'a> {
     fn folder(&self, path: &str, pairs: Vec<Pair>) -> Result<Vec<FileEntry>> {
         let url = self.url_of(path);
         let flat = is_flat(OsStr::new(&url));
-        let itself = |pairs| vec![FileEntry { path: url.clone(), pairs, known: None, listed: true }];
+        let itself =
+            |pairs| vec![FileEntry { path: url.clone(), pairs, known: None, listed: true, rows: None }];
         if !flat && is_one_table(self.storage, &os_path(&url)) {
             return Ok(itself(pairs));
         }
@@ -144,6 +146,7 @@ impl<'a> Tree<'a> {
                     pairs: pairs_of(&format!("{folder}/")),
                     known: None,
                     listed: true,
+                    rows: None,
                 }),
                 Some(_) => {}
             }

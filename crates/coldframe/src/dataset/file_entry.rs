@@ -16,4 +16,6 @@ pub struct FileEntry {
     pub known: Option<Identity>,
     /// Whether the file comes from listing a folder or a pattern, and was not named explicitly.
     pub listed: bool,
+    /// The number of its rows, if the metadata of a table states it: a file with another number is damage.
+    pub rows: Option<u64>,
 }

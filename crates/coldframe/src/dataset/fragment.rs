@@ -51,6 +51,8 @@ pub struct Fragment {
     pub deletes: Option<Arc<Deletes>>,
     /// The number of its first row among the rows of the table, if known.
     pub first_row: Option<u64>,
+    /// The number of its rows, if the table's metadata states it.
+    pub rows: Option<u64>,
     /// Numbers the rows of a pass that reads all rows of all files in their order.
     pub(super) numbers: Option<Numbers>,
 }
@@ -88,6 +90,7 @@ impl Fragment {
             stated: Arc::default(),
             deletes: None,
             first_row: None,
+            rows: None,
             numbers: None,
         }
     }

@@ -101,6 +101,7 @@ pub(super) fn resolve(given: Vec<Given>, opening: Opening, options: TableOptions
         path: entry.path.clone(),
         known: entry.known.clone(),
         listed: entry.listed,
+        rows: entry.rows,
         constants: u32::try_from(at).unwrap_or(u32::MAX),
         defaults: objects.get(&at).map(|object| object.defaults.clone()).unwrap_or_default(),
         first_row: (at == 0).then_some(options.first_row),

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! *        any text within a name        [ab] [a-z]   one of these
-//! ?        one character                 [!ab]        none of these
+//! ?        one character                 [!ab] [^ab]  none of these
 //! **       any number of folders, as a whole part
 //! ```
 //!
@@ -11,6 +11,9 @@
 use coldframe_core::{Error, Result};
 
 const MAGIC: [char; 3] = ['*', '?', '['];
+
+/// Maximum number of patterns that one pattern with braces means.
+const MAX_ALTERNATIVES: usize = 1000;
 
 /// Whether a path has a wildcard in it.
 pub(super) fn is_pattern(path: &str) -> bool {
@@ -43,8 +46,35 @@ pub(super) fn fits(names: &[&str], parts: &[&str]) -> bool {
     }
 }
 
+/// The patterns without braces that together match what a pattern with braces matches (`*.{orc,rc}`), at most 1,000; `None` if
+/// a brace is not closed.
+pub(crate) fn alternatives(pattern: &str) -> Option<Vec<String>> {
+    let mut waiting = vec![pattern.to_owned()];
+    let mut made = Vec::new();
+    while let Some(pattern) = waiting.pop() {
+        // The innermost braces come first.
+        let Some(close) = pattern.find('}') else {
+            made.push((!pattern.contains('{')).then_some(pattern)?);
+            continue;
+        };
+        let Some(open) = pattern.get(..close).and_then(|before| before.rfind('{')) else {
+            made.push(pattern);
+            continue;
+        };
+        let (before, inside, behind) =
+            (pattern.get(..open)?, pattern.get(open + 1..close)?, pattern.get(close + 1..)?);
+        waiting.extend(inside.split(',').map(|one| format!("{before}{one}{behind}")));
+        if made.len() + waiting.len() > MAX_ALTERNATIVES {
+            return None;
+        }
+    }
+    made.sort_unstable();
+    made.dedup();
+    Some(made)
+}
+
 /// Whether a name matches one part of a pattern.
-pub(super) fn matches(part: &str, name: &str) -> bool {
+pub(crate) fn matches(part: &str, name: &str) -> bool {
     let name: Vec<char> = name.chars().collect();
     let wanted = tokens(part);
     // The index of the last `*`, and the length of the part of the name that this `*` has matched so far.
@@ -116,7 +146,7 @@ fn tokens(part: &str) -> Vec<Token> {
 
 /// The set after a `[`, and its length including the `]`; `None` if the `]` is missing.
 fn set(behind: &[char]) -> Option<(Token, usize)> {
-    let negated = behind.first() == Some(&'!');
+    let negated = matches!(behind.first(), Some('!' | '^'));
     let start = usize::from(negated);
     // A closing bracket in the first place belongs to the set.
     let end = behind.iter().skip(start + 1).position(|c| *c == ']')? + start + 1;
@@ -189,6 +219,16 @@ mod tests {
         ] {
             assert_eq!(matches(part, name), is, "{part} {name}");
         }
+    }
+
+    #[test]
+    fn braces_are_alternatives() {
+        let of = |pattern: &str| alternatives(pattern).unwrap();
+        assert_eq!(of("*.orc"), ["*.orc"]);
+        assert_eq!(of("{a,b{1,2}}.x"), ["a.x", "b1.x", "b2.x"]);
+        assert_eq!(of("a}"), ["a}"]);
+        assert!(alternatives("{a").is_none());
+        assert!(alternatives(&"{a,b}".repeat(20)).is_none());
     }
 
     #[test]

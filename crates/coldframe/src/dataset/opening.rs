@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use coldframe_core::options::Strings;
-use coldframe_core::{OpenOptions, Piece, Result, Source};
+use coldframe_core::{Error, OpenOptions, Piece, Result, Source};
 
 use super::storage::{Storage, Stores};
 use crate::{File, open_source};
@@ -30,6 +30,23 @@ impl Opening {
     /// Opens a source. `recorded`: the bytes that an earlier opening of the source read.
     pub fn open(&self, source: Source, recorded: Vec<Piece>) -> Result<File> {
         open_source(source, self.format.as_deref(), &self.options, recorded)
+    }
+
+    /// As [`Self::open`], for a file of which the table's metadata states the number of rows.
+    pub(super) fn open_stated(
+        &self,
+        source: Source,
+        recorded: Vec<Piece>,
+        rows: Option<u64>,
+    ) -> Result<File> {
+        let file = self.open(source, recorded)?;
+        match (rows, file.table.row_count()) {
+            (Some(stated), Some(rows)) if stated != rows => {
+                let what = format!("expected {stated} rows, as the table's metadata states, found {rows}");
+                Err(file.named(Error::corrupt(what).within("file")))
+            }
+            _ => Ok(file),
+        }
     }
 
     /// The share of one thread in the memory of a read.

@@ -44,11 +44,20 @@ impl SplitFile {
     /// Opens the file. `own`: bytes that planning already read for the split to be read, in addition to those
     /// of the file.
     pub fn open(&self, own: &[Piece]) -> Result<File> {
-        let source = match &self.source {
-            Some(source) => source.clone(),
-            None => self.opening.storage.source(&os_path(&self.path), self.known.as_ref())?,
+        let rows = self.fragment.as_ref().and_then(|fragment| fragment.rows);
+        let open = |known: Option<&Identity>| {
+            let source = match &self.source {
+                Some(source) => source.clone(),
+                None => self.opening.storage.source(&os_path(&self.path), known)?,
+            };
+            self.opening.open_stated(source, self.recorded.iter().chain(own).cloned().collect(), rows)
         };
-        self.opening.open(source, self.recorded.iter().chain(own).cloned().collect())
+        // A length of a table's metadata, and not of a listing, may be wrong: the number of rows decides.
+        let is_stated = |known: &Identity| rows.is_some() && known.modified.is_none() && known.etag.is_none();
+        match open(self.known.as_ref()) {
+            Err(_) if self.known.as_ref().is_some_and(is_stated) => open(None),
+            opened => opened,
+        }
     }
 }
 

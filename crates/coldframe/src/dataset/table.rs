@@ -326,7 +326,7 @@ impl Dataset {
                 .storage
                 .source(&os_path(&member.entry.path), member.entry.known.as_ref())?,
         };
-        let file = self.opening_of(at).open(source, Vec::new())?;
+        let file = self.opening_of(at).open_stated(source, Vec::new(), member.def.rows)?;
         self.note(&file)?;
         let mut kept = opened();
         if kept.len() < KEPT_OPEN {
@@ -381,6 +381,7 @@ impl Dataset {
             stated: group.stated.clone(),
             deletes: member.def.deletes.clone(),
             first_row: member.def.first_row,
+            rows: member.def.rows,
             ..Fragment::new(self.schema()?)
         })
     }
@@ -519,6 +520,7 @@ impl Inner {
                     pairs: Vec::new(),
                     known: file.known.clone(),
                     listed: file.listed,
+                    rows: file.rows,
                 },
                 file: None,
                 source: None,

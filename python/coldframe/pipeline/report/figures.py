@@ -6,23 +6,30 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from typing import Any
+from itertools import islice
+from typing import Any, TypeAlias
 
 from coldframe.byte_size import size_text
+from coldframe.html_page import json_for_html
 from coldframe.pipeline.report.model import STATUSES
 
 __all__ = [
+    "Cell",
     "byte_map",
     "duration_text",
     "grouped",
+    "long_table",
     "number_text",
     "rows_lost_text",
+    "share_bars",
     "size_bars",
     "status_bar",
     "table",
     "timeline_chart",
 ]
 
+Cell: TypeAlias = str | tuple[str, str, str]
+"""A text; or a text, its link and its class, of which either may be empty."""
 MAX_MARKS = 200
 """Maximum number of damaged places on the map of a file."""
 
@@ -65,13 +72,22 @@ def status_bar(counts: Mapping[str, int]) -> str:
 
 def size_bars(before: int, after: int) -> str:
     """The sizes of source and target, one below another."""
-    largest = max(1, before, after)
+    return _bars((("before", before, ""), ("after", after, "")), ("before", "after"), "sizes")
+
+
+def share_bars(title: str, shares: Sequence[tuple[str, int, str]]) -> str:
+    """Sizes with their names, and a text behind each size."""
+    return f"<h3>{escape(title)}</h3>{_bars(shares, ['share'] * len(shares), 'sizes named')}"
+
+
+def _bars(sizes: Sequence[tuple[str, int, str]], colours: Sequence[str], classes: str) -> str:
+    largest = max(1, *(size for _, size, _ in sizes))
     rows = "".join(
-        f'<span>{name}</span><i class="{name}" style="width:{100 * size / largest:.2f}%"></i>'
-        f"<span>{size_text(size)}</span>"
-        for name, size in (("before", before), ("after", after))
+        f'<span>{escape(name)}</span><i class="{colour}" style="width:{100 * size / largest:.2f}%"></i>'
+        f"<span>{escape(size_text(size) + text)}</span>"
+        for (name, size, text), colour in zip(sizes, colours, strict=True)
     )
-    return f'<div class="sizes">{rows}</div>'
+    return f'<div class="{classes}">{rows}</div>'
 
 
 def timeline_chart(timeline: Mapping[str, Any]) -> str:
@@ -138,3 +154,46 @@ def table(
         f'<div class="wide" role="region" tabindex="0" aria-label="{escape(name)}"><table{kind}{data}><thead>'
         f"<tr>{heads}</tr></thead><tbody>\n" + "\n".join(rows) + "\n</tbody></table></div>"
     )
+
+
+def long_table(
+    headers: Sequence[str],
+    lines: Iterable[tuple[Any, ...]],
+    name: str,
+    *,
+    drawn: int,
+    rest: str,
+    classes: str = "",
+    filter_by: str = "",
+) -> str:
+    """A table that the page's script sorts and filters. If there are very many lines, the browser draws the
+    first at once, and the others, which are data, on request. `rest`: what has them all, for readers without
+    scripts.
+
+    A line is whether something is wrong with it, and its cells.
+    """
+    waiting = iter(lines)
+    numeric = [head.startswith("#") for head in headers]
+    rows = [
+        f"<tr{' data-wrong' if wrong else ''}>"
+        + "".join(
+            _cell(cell, "n" if is_number else "") for cell, is_number in zip(cells, numeric, strict=True)
+        )
+        + "</tr>"
+        for wrong, *cells in islice(waiting, drawn)
+    ]
+    text = table(headers, rows, name, classes=f"sorted {classes}".rstrip(), filter_by=filter_by)
+    if others := [[int(wrong), *cells] for wrong, *cells in waiting]:
+        text += f'<script type="application/json">{json_for_html(others)}</script>'
+        text += f'<noscript><p class="soft">{len(others):,} more in {escape(rest)}</p></noscript>'
+    return text
+
+
+def _cell(cell: Cell, kind: str) -> str:
+    text, link, colour = (cell, "", "") if isinstance(cell, str) else cell
+    content = escape(text)
+    if link:
+        content = f'<a href="{escape(link)}">{content}</a>'
+    if colour:
+        content = f'<span class="{escape(colour)}">{content}</span>'
+    return f'<td class="{kind}">{content}</td>' if kind else f"<td>{content}</td>"

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 
 from coldframe.json_input import parse_json
+from coldframe.pipeline.file_access import StorageOptions, root_of
 from coldframe.pipeline.records import Json
 from coldframe.pipeline.report.figures import rows_lost_text
-from coldframe.pipeline.report.model import Report
-from coldframe.pipeline.report.pages import page
-from coldframe.pipeline.report.table_page import table_page
-from coldframe.pipeline.sink.destination import HOME, Destination
+from coldframe.pipeline.report.model import Report, TableReport
+from coldframe.pipeline.report.pages import page, places
+from coldframe.pipeline.report.table_page import shared_page, table_page
+from coldframe.pipeline.sink.destination import HOME, Destination, open_destination
 
 PAGES = f"{HOME}/report"
+REPORT = f"{HOME}/report.json"
 RUNS = f"{HOME}/runs.jsonl"
 MAX_RUNS = 1000
 """Maximum number of runs in runs.jsonl."""
@@ -23,16 +26,21 @@ def write_report(report: Report, destination: Destination) -> None:
     """Writes all files, and deletes the pages of tables that no longer exist."""
     report.runs = [*_earlier_runs(destination), _run(report)][-MAX_RUNS:]
     destination.write(RUNS, "".join(json.dumps(run) + "\n" for run in report.runs).encode())
-    destination.write(f"{HOME}/report.json", json.dumps(report.to_json(), indent=1, default=str).encode())
+    destination.write(REPORT, json.dumps(report.to_json(), indent=1, default=str).encode())
     lines = (
         (json.dumps({"table": table.path, **file.to_json()}, default=str) + "\n").encode()
         for table in report.tables
         for file in table.files
     )
     destination.write(f"{HOME}/files.jsonl", lines)
-    pages = {f"{PAGES}/{number}.html": table for number, table in enumerate(report.tables, 1)}
-    for name, table in pages.items():
-        destination.write(name, table_page(report, table).encode(errors="replace"))
+    pages: dict[str, list[tuple[str, TableReport]]] = {}
+    for place, table in zip(places(report.tables), report.tables, strict=True):
+        name, _, anchor = place.partition("#")
+        pages.setdefault(f"{HOME}/{name}", []).append((anchor, table))
+    for name, some in pages.items():
+        (anchor, table), *_ = some
+        text = shared_page(report, some) if anchor else table_page(report, table)
+        destination.write(name, text.encode(errors="replace"))
     destination.write(f"{HOME}/report.html", page(report).encode(errors="replace"))
     for stored in list(destination.list(PAGES)):
         if stored.name not in pages:
@@ -44,6 +52,15 @@ def write_definitions(tables: Sequence[Json], destination: Destination) -> None:
     destination.write(
         f"{HOME}/definitions.jsonl", "".join(f"{json.dumps(table)}\n" for table in tables).encode()
     )
+
+
+def last_report(dst: str | os.PathLike[str], storage_options: StorageOptions = None) -> Json | None:
+    """The report.json of the last run into `dst` that ended; None if there is none."""
+    try:
+        report: Json = parse_json(open_destination(root_of(dst), storage_options).read(REPORT))
+    except FileNotFoundError:
+        return None
+    return report
 
 
 def last_run(destination: Destination) -> Json | None:

@@ -16,7 +16,9 @@ from typing import Any
 from coldframe.byte_size import size_text
 from coldframe.html_page import html_page
 from coldframe.pipeline.report.figures import (
+    Cell,
     duration_text,
+    long_table,
     rows_lost_text,
     size_bars,
     status_bar,
@@ -27,12 +29,20 @@ from coldframe.pipeline.report.model import Report, TableReport
 from coldframe.pipeline.report.verdict import COMPARED
 from coldframe.pipeline.source.findings import Findings
 
-__all__ = ["check", "document", "findings_list", "lost_text", "page"]
+__all__ = ["check", "document", "findings_list", "lost_text", "page", "places"]
 
 MAX_PROBLEMS = 100
 """Maximum number of tables with problems that are listed above the list of all tables."""
-MAX_ROWS = 10_000
+MAX_ROWS = 100_000
 """Maximum number of tables on the first page."""
+DRAWN_ROWS = 500
+"""Tables that are drawn before the reader asks for more."""
+OWN_PAGES = 1000
+"""Of more tables than these, those with few files and no problem share pages."""
+SHARED = 100
+"""Maximum number of tables on a shared page."""
+SHARED_FILES = 20
+"""Maximum number of files of a table on a shared page."""
 MAX_FINDINGS = 100
 """Maximum number of findings on a table."""
 MAX_RUNS = 30
@@ -41,18 +51,31 @@ MAX_RUNS = 30
 
 def page(report: Report) -> str:
     """The first page. Each table has its own page in `report/`."""
-    started = _time(report.started)
+    started, links = _time(report.started), places(report.tables)
     body = f"""<header><h1>Migration to {escape(report.to)}</h1>
 <p class="soft"><code>{escape(report.source)}</code> &#8594; <code>{escape(report.target)}</code></p>
 <p class="soft">{started}, {duration_text(report.seconds)}, damage: {escape(report.on_error)}</p></header>
 {_headline(report)}
-{_problems(report)}
+{_problems(report, links)}
 {_metastore(report)}
 {_unread(report)}
-{_tables(report)}
+{_tables(report, links)}
 {_left_out(report)}
 {_trend(report)}"""
     return document(f"Migration of {report.source}", body)
+
+
+def places(tables: Sequence[TableReport]) -> list[str]:
+    """The link to each table's page; on shared pages with an anchor."""
+    links: list[str] = []
+    shared = 0
+    for number, outcome in enumerate(tables, 1):
+        if len(tables) <= OWN_PAGES or _is_wrong(outcome) or len(outcome.files) > SHARED_FILES:
+            links.append(f"report/{number}.html")
+        else:
+            links.append(f"report/tables-{shared // SHARED + 1}.html#t{number}")
+            shared += 1
+    return links
 
 
 @cache
@@ -128,16 +151,15 @@ def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def _problems(report: Report) -> str:
+def _problems(report: Report, links: Sequence[str]) -> str:
     """Links to tables with problems; failed tables come first."""
-    wrong = [(number, broken) for number, broken in enumerate(report.tables, 1) if _is_wrong(broken)]
+    wrong = [(at, broken) for at, broken in zip(links, report.tables, strict=True) if _is_wrong(broken)]
     if not wrong:
         return ""
-    wrong.sort(key=lambda numbered: -numbered[1].verdict.exit_code)
+    wrong.sort(key=lambda linked: -linked[1].verdict.exit_code)
     items = "".join(
-        f'<li><a href="report/{number}.html">{escape(broken.name)}</a>: {check(broken)}'
-        f"{_first_error(broken)}</li>"
-        for number, broken in wrong[:MAX_PROBLEMS]
+        f'<li><a href="{at}">{escape(broken.name)}</a>: {check(broken)}{_first_error(broken)}</li>'
+        for at, broken in wrong[:MAX_PROBLEMS]
     )
     more = len(wrong) - MAX_PROBLEMS
     tail = f'<p class="soft">and {more:,} more, in the table below</p>' if more > 0 else ""
@@ -156,20 +178,12 @@ def _first_error(outcome: TableReport) -> str:
     )
 
 
-def _tables(report: Report) -> str:
+def _tables(report: Report, links: Sequence[str]) -> str:
     """A line per table; tables with problems come first."""
-    numbered = sorted(enumerate(report.tables, 1), key=lambda outcome: not _is_wrong(outcome[1]))
-    rows = (
-        f"<tr{' data-wrong' if _is_wrong(outcome) else ''}>"
-        f'<td><a href="report/{number}.html">{escape(outcome.name)}</a></td>'
-        f"<td>{escape(outcome.format)}</td>"
-        f'<td class="n">{len(outcome.files):,}</td><td class="n">{len(outcome.problems):,}</td>'
-        f'<td class="n">{outcome.rows:,}</td><td class="n">{lost_text(outcome)}</td>'
-        f'<td class="n">{size_text(outcome.bytes_in)}</td><td class="n">{size_text(outcome.bytes_out)}</td>'
-        f"<td>{check(outcome)}</td></tr>"
-        for number, outcome in numbered[:MAX_ROWS]
-    )
-    more = len(numbered) - MAX_ROWS
+    linked = [(at, outcome, _is_wrong(outcome)) for at, outcome in zip(links, report.tables, strict=True)]
+    linked.sort(key=lambda some: not some[2])
+    lines = ((wrong, *_table_cells(at, outcome)) for at, outcome, wrong in linked[:MAX_ROWS])
+    more = len(linked) - MAX_ROWS
     tail = f'<p class="soft">{more:,} more tables in report.json</p>' if more > 0 else ""
     headers = [
         "table",
@@ -182,8 +196,26 @@ def _tables(report: Report) -> str:
         "#after",
         "verdict",
     ]
+    drawn = long_table(
+        headers, lines, "Tables", filter_by="filter tables", drawn=DRAWN_ROWS, rest="report.json"
+    )
     return f"""<section class="card"><h2>Tables</h2>
-{table(headers, rows, "Tables", classes="sorted", filter_by="filter tables")}{tail}</section>"""
+{drawn}{tail}</section>"""
+
+
+def _table_cells(link: str, outcome: TableReport) -> list[Cell]:
+    verdict = outcome.verdict
+    return [
+        (outcome.name, link, ""),
+        outcome.format,
+        f"{len(outcome.files):,}",
+        f"{len(outcome.problems):,}",
+        f"{outcome.rows:,}",
+        lost_text(outcome),
+        size_text(outcome.bytes_in),
+        size_text(outcome.bytes_out),
+        (f"{verdict.mark} {verdict.text}", "", verdict.colour),
+    ]
 
 
 def findings_list(findings: Findings) -> str:

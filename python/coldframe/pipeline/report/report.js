@@ -14,12 +14,21 @@
     }));
     // Of very many rows, the page has only the first as HTML; the others are made when they are shown.
     const data = table.closest(".card").querySelector('script[type="application/json"]');
-    for (const [wrong, ...cells] of data ? JSON.parse(data.textContent) : []) rows.push({ row: null, wrong: wrong === 1, cells });
+    for (const [wrong, ...parts] of data ? JSON.parse(data.textContent) : []) {
+      rows.push({ row: null, wrong: wrong === 1, parts, cells: parts.map((part) => (typeof part === "string" ? part : part[0])) });
+    }
     rows.forEach((line, at) => { line.at = at; });
     const made = (line) => {
       if (!line.row) {
         line.row = document.createElement("tr");
-        for (const text of line.cells) line.row.insertCell().textContent = text;
+        line.parts.forEach((part, at) => {
+          const cell = line.row.insertCell(), [text, link, colour] = typeof part === "string" ? [part, "", ""] : part;
+          cell.className = table.tHead.rows[0].cells[at].className;
+          const inner = link || colour ? cell.appendChild(document.createElement(link ? "a" : "span")) : cell;
+          if (link) inner.href = link;
+          if (colour) inner.className = colour;
+          inner.textContent = text;
+        });
       }
       return line.row;
     };

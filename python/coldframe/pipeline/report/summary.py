@@ -1,15 +1,21 @@
-"""The outcome of a run in a few lines, for a terminal."""
+"""The outcome of a run in a few lines, for a terminal, and what has changed since the run before."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from coldframe.byte_size import size_text
+from coldframe.pipeline.records import Json
 from coldframe.pipeline.report.figures import duration_text
-from coldframe.pipeline.report.model import Report
+from coldframe.pipeline.report.model import Report, TableReport
 from coldframe.pipeline.report.verdict import BY_SPARK
 from coldframe.pipeline.source.findings import metastore_lines
+from coldframe.terminal import printable
+
+MAX_NAMED = 3
+"""Maximum number of tables that are named for a change."""
 
 
 def grouped(problems: Iterable[tuple[str, str, str]]) -> list[str]:
@@ -72,3 +78,51 @@ def summary(report: Report) -> str:
         f"{report.rows:,} rows in {duration_text(report.seconds)}; {report.target}/_coldframe/report.html"
     )
     return "\n".join(lines)
+
+
+def changes(before: Json | None, report: Report) -> str:
+    """What has changed since the last run that ended: `before` is its report.json."""
+    earlier: Mapping[str, Any] = {} if before is None else before
+    known = {str(table["path"]): table for table in earlier.get("tables", ())}
+    new = [table for table in report.tables if table.path not in known]
+    there = {table.path for table in report.tables}
+    gone = [str(table["name"]) for path, table in known.items() if path not in there]
+    converted = [table for table in report.tables if table.totals.bytes_now]
+    since = "the first run" if before is None else "compared with the last run"
+    lines = [
+        f"{report.source} -> {report.target}: {since}",
+        f"verdict: {_from_to(earlier.get('text'), report.verdict.text)}",
+        f"rows in the target: {_from_to(earlier.get('rows'), report.rows)}",
+        f"sources in safe-to-delete.txt: {_from_to(earlier.get('safe_to_delete'), report.safe_to_delete)}",
+        f"tables read in this run: {len(converted):,}, "
+        f"{size_text(sum(table.totals.bytes_now for table in converted))}, {duration_text(report.seconds)}",
+        *_group("new tables", [f"{table.name}: {table.verdict.text}" for table in new]),
+        *_group("tables that the run before had, and this one has not", gone),
+    ]
+    same: list[tuple[TableReport, Any]] = [
+        (table, known[table.path]) for table in report.tables if table.path in known
+    ]
+    lines += _verdicts("better", [pair for pair in same if pair[0].verified > pair[1]["verified"]])
+    lines += _verdicts("worse", [pair for pair in same if pair[0].verified < pair[1]["verified"]])
+    stays = [table for table, old in same if not table.verified and not old["verified"]]
+    lines += _group("not verified, as before", [f"{table.name}: {table.verdict.text}" for table in stays])
+    return "\n".join(map(printable, lines))
+
+
+def _from_to(old: object, new: object) -> str:
+    texts = [f"{value:,}" if isinstance(value, int) else str(value) for value in (old, new)]
+    return texts[1] if old is None else f"{texts[1]} (as before)" if old == new else " -> ".join(texts)
+
+
+def _verdicts(what: str, pairs: Sequence[tuple[TableReport, Any]]) -> list[str]:
+    return _group(
+        what, [f"{table.name}: {_from_to(old['text'], table.verdict.text)}" for table, old in pairs]
+    )
+
+
+def _group(what: str, items: Sequence[str]) -> list[str]:
+    if not items:
+        return []
+    more = len(items) - MAX_NAMED
+    tail = [f"  and {more:,} more"] if more > 0 else []
+    return [f"{what}: {len(items):,}", *(f"  {item}" for item in items[:MAX_NAMED]), *tail]

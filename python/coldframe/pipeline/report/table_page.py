@@ -8,11 +8,11 @@ from itertools import islice
 from typing import Any
 
 from coldframe.byte_size import size_text
-from coldframe.html_page import json_for_html
 from coldframe.pipeline.report.figures import (
     byte_map,
     duration_text,
     grouped,
+    long_table,
     number_text,
     rows_lost_text,
     size_bars,
@@ -22,7 +22,7 @@ from coldframe.pipeline.report.figures import (
 from coldframe.pipeline.report.model import FINE, STATUSES, FileReport, Report, TableReport
 from coldframe.pipeline.report.pages import check, document, findings_list, lost_text
 
-__all__ = ["table_page"]
+__all__ = ["shared_page", "table_page"]
 
 MAX_PROBLEMS = 200
 """Maximum number of files with problems that are listed; files.jsonl has them all."""
@@ -40,11 +40,24 @@ def table_page(report: Report, outcome: TableReport) -> str:
     """The page of one table."""
     body = f"""<header><p><a href="../report.html">Migration to {escape(report.to)}</a></p>
 <h1>{escape(outcome.name)}</h1></header>
-{_summary(outcome)}
-{_damage(outcome)}
-{_problems(outcome)}
-{_files(outcome)}"""
+{_parts(outcome)}"""
     return document(f"{outcome.name}: migration of {report.source}", body)
+
+
+def shared_page(report: Report, outcomes: Sequence[tuple[str, TableReport]]) -> str:
+    """The page of several tables, each with its anchor. A link to an anchor shows that table only."""
+    sections = "\n".join(
+        f'<section class="one" id="{anchor}"><h2>{escape(outcome.name)}</h2>\n{_parts(outcome)}</section>'
+        for anchor, outcome in outcomes
+    )
+    body = f"""<header><p><a href="../report.html">Migration to {escape(report.to)}</a></p>
+<h1>Tables without problems</h1></header>
+{sections}"""
+    return document(f"Tables: migration of {report.source}", body)
+
+
+def _parts(outcome: TableReport) -> str:
+    return f"{_summary(outcome)}\n{_damage(outcome)}\n{_problems(outcome)}\n{_files(outcome)}"
 
 
 def _summary(outcome: TableReport) -> str:
@@ -157,26 +170,18 @@ def _places(file: FileReport) -> str:
 
 
 def _files(outcome: TableReport) -> str:
-    """A line per file.
-
-    If there are very many, the browser draws the first at once, and the others on request.
-    """
-    lines = [_file_cells(file) for file in islice(outcome.files, MAX_FILES)]
-    rows = (
-        f"<tr{' data-wrong' if wrong else ''}>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>"
-        for wrong, *cells in lines[:DRAWN_FILES]
-    )
+    """A line per file."""
+    lines = (_file_cells(file) for file in islice(outcome.files, MAX_FILES))
     more = len(outcome.files) - MAX_FILES
     tail = f'<p class="soft">{more:,} more in files.jsonl</p>' if more > 0 else ""
-    if rest := lines[DRAWN_FILES:]:
-        tail += f'<script type="application/json">{json_for_html(rest)}</script>'
-        tail += f'<noscript><p class="soft">{len(rest):,} more in files.jsonl</p></noscript>'
-    headers = ["file", "outcome", "#rows", "#before", "#after"]
+    headers, rest = ["file", "outcome", "#rows", "#before", "#after"], "files.jsonl"
+    drawn = long_table(
+        headers, lines, "Files", classes="files", filter_by="filter files", drawn=DRAWN_FILES, rest=rest
+    )
     return f"""<section class="card"><h2>Files</h2>
-{table(headers, rows, "Files", classes="sorted files", filter_by="filter files")}{tail}</section>"""
+{drawn}{tail}</section>"""
 
 
-def _file_cells(file: FileReport) -> list[Any]:
-    wrong = 0 if file.status in FINE else 1
+def _file_cells(file: FileReport) -> tuple[Any, ...]:
     sizes = size_text(file.bytes_in), size_text(file.bytes_out)
-    return [wrong, file.source, file.status, f"{file.rows:,}", *sizes]
+    return file.status not in FINE, file.source, file.status, f"{file.rows:,}", *sizes

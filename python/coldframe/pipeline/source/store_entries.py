@@ -48,9 +48,11 @@ class Shelf(Scratch):
         with self._turn:
             return super().get(number, key)
 
-    def page(self, number: int, after: bytes | None, limit: int = PAGE) -> list[tuple[bytes, bytes]]:
+    def page(
+        self, number: int, after: bytes | None, limit: int = PAGE, *, before: bytes | None = None
+    ) -> list[tuple[bytes, bytes]]:
         with self._turn:
-            return super().page(number, after, limit)
+            return super().page(number, after, limit, before=before)
 
 
 class FolderFiles:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import marshal
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from coldframe.pipeline.records import Committed, Part
 from coldframe.pipeline.state.events import deleted_name
@@ -24,11 +24,14 @@ class Ledger(Mapping[str, Committed]):
         self._entries, self._tables, self._finals, self._members = (scratch.new_list() for _ in range(4))
         self._length = 0
         self._deleted = 0
+        self._last: tuple[str, Committed] | None = None
+        """The entry that was looked up last: a table of one file asks for it several times."""
         self._parts: Counter[str] = Counter()
         self._sources: Counter[str] = Counter()
 
     def put(self, entry: Committed) -> None:
         """Adds an entry; replaces an entry of the same source."""
+        self._last = None
         source = key_of(entry.source)
         if self._length and self._scratch.get(self._entries, source) is not None:
             self.pop(entry.source)
@@ -47,12 +50,18 @@ class Ledger(Mapping[str, Committed]):
 
     def look_up(self, source: str) -> Committed | None:
         """The entry of a source."""
+        if self._last is not None and self._last[0] == source:
+            return self._last[1]
         body = self._scratch.get(self._entries, key_of(source)) if self._length else None
-        return None if body is None else Committed.from_json(marshal.loads(body))
+        if body is None:
+            return None
+        self._last = source, Committed.from_json(marshal.loads(body))
+        return self._last[1]
 
     def pop(self, source: str) -> Committed | None:
         """Removes an entry and returns it; None if there is none."""
         entry = self.look_up(source)
+        self._last = None
         if entry is not None:
             self._scratch.delete(self._entries, key_of(source))
             self._scratch.delete(self._tables, _of_table(entry))
@@ -62,6 +71,14 @@ class Ledger(Mapping[str, Committed]):
             self._length -= 1
             self._deleted -= entry.receipt is not None
         return entry
+
+    def mark_listed(self, source: str, traces: Sequence[str]) -> None:
+        """Records that a source was listed as safe, with its traces, if there are any."""
+        entry = self.look_up(source)
+        if entry is not None:
+            entry = replace(entry, listed=True, traces=tuple(traces) or entry.traces)
+            self._scratch.put(self._entries, key_of(source), marshal.dumps(entry.to_json()))
+            self._last = source, entry
 
     def deleted(self, source: str) -> Iterator[Committed]:
         """The entries of deleted sources that had this name."""

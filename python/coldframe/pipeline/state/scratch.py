@@ -3,8 +3,9 @@ files.
 
     rows     (list, key) -> body        each `Rows` or `Ledger` has its own list; a body is marshalled
 
-SQLite keeps them in a database without a name: in memory while it is small, in a temporary file when it
-grows, gone with the process. Nothing in it outlives the run or is shared; lasting data is in the journal.
+Lists of a few rows stay in memory, up to `FEW_BYTES` in all: most tables have a few files. SQLite keeps the
+others in a database without a name: in memory while it is small, in a temporary file when it grows, gone with
+the process. Nothing in it outlives the run or is shared; lasting data is in the journal.
 Keys are texts in byte order; names that are not UTF-8 are preserved.
 """
 
@@ -13,33 +14,47 @@ from __future__ import annotations
 import itertools
 import marshal
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Generic, TypeVar, overload
 
 CACHE_KIB = 32 << 10
 """The size of SQLite's page cache in memory."""
 PAGE = 512
 """Rows that are written or read at once."""
+FEW = 8
+"""Maximum number of rows of a list that stays in memory."""
+FEW_BYTES = 128 << 20
+"""Maximum size of all lists in memory, by their keys and bodies."""
 
 T = TypeVar("T")
 
 
 class Scratch:
-    """The database, and the numbers of its lists."""
+    """The lists of few rows, the database with the others, and their numbers."""
 
     def __init__(self) -> None:
-        # One thread at a time may use it, not necessarily its creator.
-        self._database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
-        for setting in ("journal_mode = off", "synchronous = off", f"cache_size = -{CACHE_KIB}"):
-            self._database.execute(f"pragma {setting}")
-        self._database.execute(
-            "create table rows (list integer, key blob, body blob, primary key (list, key)) without rowid"
-        )
-        # The transaction is never committed: nothing could read the database after a crash.
-        self._database.execute("begin")
+        self._opened: sqlite3.Connection | None = None
         self._lists = itertools.count(1)
+        self._few: dict[int, dict[bytes, bytes]] = {}
+        self._few_bytes = 0
+        self._many: set[int] = set()
+        """The lists in the database."""
         # Rows not yet passed to SQLite.
         self._waiting: dict[tuple[int, bytes], bytes] = {}
+
+    @property
+    def _database(self) -> sqlite3.Connection:
+        if self._opened is None:
+            # One thread at a time may use it, not necessarily its creator.
+            self._opened = sqlite3.connect("", isolation_level=None, check_same_thread=False)
+            for setting in ("journal_mode = off", "synchronous = off", f"cache_size = -{CACHE_KIB}"):
+                self._opened.execute(f"pragma {setting}")
+            self._opened.execute(
+                "create table rows (list integer, key blob, body blob, primary key (list, key)) without rowid"
+            )
+            # The transaction is never committed: nothing could read the database after a crash.
+            self._opened.execute("begin")
+        return self._opened
 
     def new_list(self) -> int:
         """The number of a new, empty list."""
@@ -47,12 +62,23 @@ class Scratch:
 
     def put(self, number: int, key: bytes, body: bytes) -> None:
         """Adds a row; replaces a row with the same key."""
+        if number not in self._many:
+            few = self._few.setdefault(number, {})
+            self._few_bytes += len(key) + len(body) - _size(key, few)
+            few[key] = body
+            if len(few) <= FEW and self._few_bytes <= FEW_BYTES:
+                return
+            self._forget_few(number)
+            self._many.add(number)
+            self._waiting.update(((number, key), body) for key, body in few.items())
         self._waiting[number, key] = body
         if len(self._waiting) >= PAGE:
             self._settle()
 
     def get(self, number: int, key: bytes) -> bytes | None:
         """The body of a key."""
+        if number not in self._many:
+            return self._few.get(number, {}).get(key)
         waiting = self._waiting.get((number, key))
         if waiting is not None:
             return waiting
@@ -61,13 +87,24 @@ class Scratch:
         ).fetchone()
         return None if row is None else bytes(row[0])
 
-    def page(self, number: int, after: bytes | None, limit: int = PAGE) -> list[tuple[bytes, bytes]]:
-        """Keys and bodies after a key, or from the beginning."""
+    def page(
+        self, number: int, after: bytes | None, limit: int = PAGE, *, before: bytes | None = None
+    ) -> list[tuple[bytes, bytes]]:
+        """Keys and bodies after a key, or from the beginning; only those before another key, if given."""
+        if number not in self._many:
+            few = sorted(self._few.get(number, {}).items())
+            inside = (
+                (key, body)
+                for key, body in few
+                if (after is None or key > after) and (before is None or key < before)
+            )
+            return list(itertools.islice(inside, limit))
         self._settle()
         how = ">" if after is not None else ">="
+        end, ends = ("", ()) if before is None else ("and key < ?", (before,))
         return self._database.execute(
-            f"select key, body from rows where list = ? and key {how} ? order by key limit ?",
-            (number, after or b"", limit),
+            f"select key, body from rows where list = ? and key {how} ? {end} order by key limit ?",
+            (number, after or b"", *ends, limit),
         ).fetchall()
 
     def rows(self, number: int, prefix: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
@@ -75,35 +112,61 @@ class Scratch:
 
         Concurrent changes may or may not be seen.
         """
-        after = prefix
-        while page := self.page(number, after):
-            for key, body in page:
-                if prefix is not None and not key.startswith(prefix):
-                    return
-                yield key, body
+        if number not in self._many and prefix is None:
+            yield from sorted(self._few.get(number, {}).items())
+            return
+        after, before = prefix, _end_of(prefix)
+        while page := self.page(number, after, before=before):
+            yield from page
+            if len(page) < PAGE:
+                return
             after = page[-1][0]
 
     def delete(self, number: int, key: bytes) -> None:
         """Removes a row, if it exists."""
+        if number not in self._many:
+            few = self._few.get(number, {})
+            self._few_bytes -= _size(key, few)
+            few.pop(key, None)
+            return
         self._waiting.pop((number, key), None)
         self._database.execute("delete from rows where list = ? and key = ?", (number, key))
 
     def clear(self, number: int) -> None:
         """Removes all rows of a list."""
-        self._settle()
-        self._database.execute("delete from rows where list = ?", (number,))
+        self._forget_few(number)
+        if number in self._many:
+            self._settle()
+            self._database.execute("delete from rows where list = ?", (number,))
 
     def count(self, number: int) -> int:
         """How many rows a list has."""
+        if number not in self._many:
+            return len(self._few.get(number, ()))
         self._settle()
         (count,) = self._database.execute("select count(*) from rows where list = ?", (number,)).fetchone()
         return int(count)
+
+    def _forget_few(self, number: int) -> None:
+        few = self._few.pop(number, {})
+        self._few_bytes -= sum(_size(key, few) for key in few)
 
     def _settle(self) -> None:
         if self._waiting:
             rows = ((number, key, body) for (number, key), body in self._waiting.items())
             self._database.executemany("insert or replace into rows values (?, ?, ?)", rows)
             self._waiting = {}
+
+
+def _size(key: bytes, rows: Mapping[bytes, bytes]) -> int:
+    """The size of a row with its key; 0 if there is no such row."""
+    return len(key) + len(rows[key]) if key in rows else 0
+
+
+def _end_of(prefix: bytes | None) -> bytes | None:
+    """The first key after all keys with a prefix; None if there is none."""
+    start = (prefix or b"").rstrip(b"\xff")
+    return start[:-1] + bytes([start[-1] + 1]) if start else None
 
 
 def key_of(text: str) -> bytes:
@@ -159,6 +222,8 @@ class Rows(Generic[T]):
         self._length = 0
 
     def __iter__(self) -> Iterator[T]:
+        if self._length == 0:
+            return
         for _, body in self._scratch.rows(self._number):
             yield self._unpack(marshal.loads(body))
 

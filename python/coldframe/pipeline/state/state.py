@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 from coldframe._coldframe import ColdframeError
@@ -119,10 +119,10 @@ class State:
                 self.held.pop(event.source)
             case events.Listed():
                 for source in event.sources:
-                    self._mark_listed(source, (event.traces or {}).get(source, ()))
+                    self.done.mark_listed(source, (event.traces or {}).get(source, ()))
             case events.Deleting():
                 self.deleting[event.source] = event
-                self._mark_listed(event.source)
+                self.done.mark_listed(event.source, ())
             case events.Deleted():
                 self._delete(event)
             case events.Restored():
@@ -137,11 +137,6 @@ class State:
                 self.dropping.pop(event.source, None)
             case events.Forgotten():
                 self._forget(event)
-
-    def _mark_listed(self, source: str, traces: Sequence[str] = ()) -> None:
-        entry = self.done.look_up(source)
-        if entry is not None:
-            self.done.put(replace(entry, listed=True, traces=tuple(traces) or entry.traces))
 
     def _delete(self, event: events.Deleted) -> None:
         about = self.deleting.pop(event.source, None)

@@ -25,7 +25,7 @@ from coldframe.pipeline.records import (
 )
 from coldframe.pipeline.report.model import FileReport, TableReport
 from coldframe.pipeline.report.progress import Progress, Timeline
-from coldframe.pipeline.scheduling import Scheduler
+from coldframe.pipeline.scheduling import Pace, Scheduler
 from coldframe.pipeline.sink.destination import HOME
 from coldframe.pipeline.sink.targets import Target
 from coldframe.pipeline.source.identity import is_unchanged
@@ -47,6 +47,7 @@ class Run:
     target: Target
     options: Options
     progress: Progress
+    pace: Pace = field(default_factory=Pace)
     timeline: Timeline = field(default_factory=Timeline)
 
     def begin(self, works: Sequence[TableWork]) -> None:
@@ -125,8 +126,8 @@ class Run:
 
         conversion = Conversion(self.options, self.target, journal.destination, journal, committer, flight)
         with DirectoryChecks(finish) as checks:
-            answers = self.scheduler.run(conversion.tasks(works, checks.finish))
-            self._take(answers, flight, committer, checks)
+            for tasks in self.pace.spells(conversion.tasks(works, checks.finish)):
+                self._take(self.scheduler.run(tasks), flight, committer, checks)
         for work in works:
             if work.careful and not work.planned:
                 committer.publish(work)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from estates import Estate
@@ -11,6 +12,7 @@ from estates import Estate
 from coldframe.cli import main
 from coldframe.pipeline import dry_run
 from coldframe.pipeline.options import Options
+from coldframe.pipeline.report.progress import NoProgress
 
 
 @pytest.fixture
@@ -144,3 +146,61 @@ def test_a_kill_before_the_lock_leaves_a_target_that_can_be_used(estate: Estate)
     (estate.target / "_coldframe").mkdir(parents=True)
     assert estate.migrate().exit_code == 0
     assert estate.values() == [1]
+
+
+# The order of tables.
+
+
+class Order(NoProgress):
+    """Records the tables in the order in which their tasks end."""
+
+    def __init__(self) -> None:
+        self.tables: list[str] = []
+
+    def advance(self, table: str, size: int, rows: int) -> None:
+        self.tables.append(table)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, ["a", "b", "c", "d"]),
+        ({"order": "size"}, ["c", "d", "a", "b"]),
+        ({"order": "age"}, ["d", "b", "c", "a"]),
+        ({"order": "name", "waves": ("d", "[bc]")}, ["d", "b", "c", "a"]),
+        ({"order": "size", "waves": ("b*", "a")}, ["b", "a", "c", "d"]),
+    ],
+)
+def test_tables_are_converted_in_the_order_asked_for(
+    estate: Estate, options: dict[str, Any], expected: list[str]
+) -> None:
+    rows = {"a": 200, "b": 100, "c": 400, "d": 300}
+    for age, name in enumerate("acbd"):
+        path = estate.orc(f"{name}/1", {"x": [number**3 % 7919 for number in range(rows[name])]})
+        os.utime(path, (1_000_000_000 - age,) * 2)
+    order = Order()
+    report = estate.migrate(progress=order, max_bytes_per_second=1 << 40, **options)
+    assert order.tables == expected
+    assert [table.name for table in report.tables] == ["a", "b", "c", "d"]
+
+
+def test_a_wave_that_matches_nothing_is_reported(
+    estate: Estate, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    estate.orc("t/1", {"a": [1]})
+    waves = tmp_path / "waves"
+    waves.write_text("# first\n\nt\nnone\n")
+    command = ["migrate", str(estate.source), str(estate.target), "--master", "in-process"]
+    assert main([*command, "--waves", str(waves)]) == 0
+    assert "waves: no table matches none" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"window": "22-6"}, {"window": "24:00-06:00"}, {"window": "6:00-06:00"}, {"max_bytes_per_second": 0}],
+)
+def test_a_pace_that_makes_no_sense_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        Options(**wrong)
+    with pytest.raises(ValueError, match="are for conversions"):
+        Options(to="iceberg", adopt=True, window="22:00-06:00")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from estates import Estate
 
-from coldframe.pipeline.report import progress
+from coldframe.pipeline.report import pages, progress
 from coldframe.pipeline.report.figures import duration_text, rows_lost_text
 from coldframe.pipeline.report.model import FileReport, Report, TableReport
 from coldframe.pipeline.report.pages import page
@@ -63,8 +63,11 @@ def report_of_many(tables: int, files: int) -> Report:
 
 
 @pytest.mark.parametrize(("tables", "files"), [(1, 10_001), (10_001, 2), (100, 100)])
-def test_the_pages_of_a_million_files_stay_small(tables: int, files: int) -> None:
-    """Lists end at 10,000 tables and files: beyond that, only numbers change."""
+def test_the_pages_of_a_million_files_stay_small(
+    tables: int, files: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lists end at 10,000 files, and at a number of tables: beyond that, only numbers change."""
+    monkeypatch.setattr(pages, "MAX_ROWS", 10_000)
     sizes: list[list[int]] = []
     for more in (0, 1):
         given = (count + 5000 * more if count > 10_000 else count for count in (tables, files))
@@ -105,6 +108,40 @@ def test_a_table_has_a_page_of_its_own(estate: Estate) -> None:
     text = (home / "report.html").read_text()
     assert text.count(" UTC</td>") == 3  # the trend
     assert links(text)[:1] == ["report/1.html"]
+
+
+def test_many_tables_without_problems_share_pages(estate: Estate, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages, "OWN_PAGES", 5)
+    monkeypatch.setattr(pages, "SHARED", 2)
+    monkeypatch.setattr(pages, "SHARED_FILES", 1)
+    monkeypatch.setattr(pages, "DRAWN_ROWS", 3)
+    for number in range(6):
+        estate.orc(f"t{number}/1", {"a": [number]})
+    estate.orc("t1/2", {"a": [1]})
+    (estate.source / "t3/2").write_bytes(b"no format of ours")
+    estate.migrate()
+    home = estate.target / "_coldframe"
+    text = (home / "report.html").read_text()
+    drawn = links(text)
+    # The table with a problem is first, in the list of problems and in that of tables.
+    assert drawn == ["report/4.html"] * 2 + ["report/tables-1.html#t1", "report/2.html"]
+    data = json.loads(text.split('<script type="application/json">')[1].split("</script>")[0])
+    others = ["report/tables-1.html#t3", "report/tables-2.html#t5", "report/tables-2.html#t6"]
+    assert [row[1][1] for row in data] == others
+    assert [row[0] for row in data] == [0, 0, 0]
+    names = {"2.html", "4.html", "tables-1.html", "tables-2.html"}
+    assert {path.name for path in (home / "report").iterdir()} == names
+    shared = (home / "report/tables-1.html").read_text()
+    assert links(shared) == ["../report.html"]
+    assert '<section class="one" id="t1"><h2>t0</h2>' in shared
+    assert '<section class="one" id="t3"><h2>t2</h2>' in shared
+    estate.orc("t3/2", {"a": [3]})
+    for number in range(2):
+        (estate.source / f"t{number}").rename(estate.source / f"_t{number}")
+    estate.migrate(on_vanished="remove", dropped=["*"])
+    estate.migrate()
+    # Few tables have pages of their own again.
+    assert {path.name for path in (home / "report").iterdir()} == {f"{at}.html" for at in range(1, 5)}
 
 
 def test_equal_damage_shares_a_line() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from estates import Estate
 
+from coldframe.byte_size import size_text
 from coldframe.cli import main
 from coldframe.errors import NotFoundError
 from coldframe.pipeline import status
@@ -77,3 +78,43 @@ def test_a_failed_table_gives_exit_code_1(estate: Estate, capsys: pytest.Capture
 def test_a_folder_without_a_migration_is_refused(estate: Estate) -> None:
     with pytest.raises(NotFoundError, match="no migration has been here"):
         status(estate.source)
+
+
+def test_a_summary_has_what_changed_since_the_last_run(estate: Estate, tmp_path: Path) -> None:
+    file = tmp_path / "summary.txt"
+
+    def summary(code: int) -> list[str]:
+        command = ["migrate", str(estate.source), str(estate.target), "--master", "in-process"]
+        assert main([*command, "--summary", str(file)]) == code
+        lines = file.read_text().splitlines()[1:]
+        # The time that a run takes is not the same twice.
+        return [line.rpartition(", ")[0] if line.startswith("tables read") else line for line in lines]
+
+    assert summary(0) == [
+        "verdict: verified",
+        "rows in the target: 7",
+        "sources in safe-to-delete.txt: 4",
+        f"tables read in this run: 2, {size_of(estate)}",
+        "new tables: 2",
+        "  t: verified",
+        "  u: verified",
+    ]
+    assert summary(0)[:4] == [
+        "verdict: verified (as before)",
+        "rows in the target: 7 (as before)",
+        "sources in safe-to-delete.txt: 4 (as before)",
+        "tables read in this run: 0, 0 B",
+    ]
+    estate.orc("v/1", {"x": ["z"]})
+    (estate.source / "u/1").unlink()
+    text = "\n".join(summary(1))
+    assert "verdict: verified -> FAILED: 1 source is gone since an earlier run" in text
+    assert "new tables: 1\n  v: verified" in text
+    assert "worse: 1\n  u: verified -> FAILED: 1 source is gone since an earlier run" in text
+    assert "not verified, as before: 1\n  u: FAILED" in "\n".join(summary(1))
+    estate.orc("u/1", {"x": ["y"]})
+    assert "better: 1\n  u: FAILED" in "\n".join(summary(0))
+
+
+def size_of(estate: Estate) -> str:
+    return size_text(sum(path.stat().st_size for path in estate.source.rglob("*") if path.is_file()))

@@ -25,7 +25,6 @@ from coldframe.pipeline.report.preview import preview_text
 from coldframe.pipeline.report.summary import summary
 from coldframe.pipeline.source.findings import MAX_SHOWN, Finding, Findings, MetastoreReport
 from coldframe.pipeline.source.inventory import Inventory
-from coldframe.pipeline.source.locations import Root
 from coldframe.pipeline.source.registered import Registered, collect
 from coldframe.pipeline.source.selection import Selection, select
 from coldframe.pipeline.source.tables import Table
@@ -37,49 +36,6 @@ RC = "org.apache.hadoop.hive.ql.io.RCFileInputFormat"
 TEXT = "org.apache.hadoop.mapred.TextInputFormat"
 ROWS, SPARK_ROWS = "numRows", "spark.sql.statistics.numRows"
 CLAIM = {"COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}'}
-
-
-@pytest.mark.parametrize(
-    ("root", "location", "below"),
-    [
-        ("/wh", "/wh/t", "t"),
-        ("/wh", "file:/wh/t", "t"),
-        ("/wh", "file:///wh/t/", "t"),
-        ("/wh", "file://localhost/wh//t", "t"),
-        ("/wh", "/wh", ""),
-        ("/wh", "/whole/t", None),
-        ("/wh", "hdfs://nn/wh/t", None),
-        ("/wh", "", None),
-        ("/wh", None, None),
-        ("/wh", "file:/wh/t/p=a%2Fb c", "t/p=a%2Fb c"),
-        ("/w%20h", "file:/w h/t", None),
-        ("/", "file:/wh/t", "wh/t"),
-        ("hdfs://nn/wh", "hdfs://nn/wh/t", "t"),
-        ("hdfs://nn/wh", "hdfs://NN:8020/wh/t", "t"),
-        ("hdfs://nn:8020/wh", "hdfs://nn:9000/wh/t", None),
-        ("hdfs://nn/wh", "hdfs://other/wh/t", None),
-        ("hdfs:///wh", "hdfs://nn:8020/wh/t", "t"),
-        ("hdfs://nn/wh", "hdfs:///wh/t", "t"),
-        ("hdfs://nn/wh", "hdfs:/wh/t", "t"),
-        ("hdfs://nn/wh", "/wh/t", "t"),
-        ("hdfs://nn/wh", "file:/wh/t", None),
-        ("s3://b/wh", "s3a://b/wh/t/p=x%2Fy", "t/p=x%2Fy"),
-        ("s3a://b", "s3n://b/t", "t"),
-        ("s3://b/wh", "s3://c/wh/t", None),
-        ("s3://b/wh", "/wh/t", None),
-        ("gs://b/wh", "gcs://b/wh/t", "t"),
-    ],
-)
-def test_locations_below_a_root_get_relative_paths(
-    root: str, location: str | None, below: str | None
-) -> None:
-    assert Root(root).relative(location) == below
-
-
-def test_hive_may_name_a_directory_by_a_link(tmp_path: Path) -> None:
-    (tmp_path / "real").mkdir()
-    (tmp_path / "link").symlink_to("real")
-    assert Root(str(tmp_path / "real")).relative(f"file:{tmp_path}/link/t/p=1") == "t/p=1"
 
 
 def table(

@@ -11,14 +11,17 @@
 
 use arrow_array::types::Decimal128Type;
 use arrow_array::{ArrayRef, PrimitiveArray};
-use arrow_buffer::NullBuffer;
+use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_schema::Field;
 use coldframe_core::arrays::with_nulls;
 use coldframe_core::{Error, ErrorContext, Result};
 use coldframe_encoding::varint::unzigzag;
 
 use super::input::Input;
-use super::{ColumnReader, Malformed, MalformedValue, Present, array, boxed, placed, primitive, rows_of};
+use super::{
+    ColumnReader, Malformed, MalformedValue, Present, Step, Validity, array, boxed, filtered, is_sparse,
+    placed, primitive, rows_of, rows_of_kept,
+};
 use crate::layout::stripe::StreamKind;
 use crate::layout::types::Column;
 use crate::scan::rle::int::{IntRle, Version};
@@ -67,26 +70,37 @@ struct Decimals {
     malformed: Vec<usize>,
 }
 
-impl ColumnReader for Decimals {
-    fn read(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<ArrayRef> {
-        let validity = self.present.read(rows, parent)?;
-        let mut values = Vec::with_capacity(rows);
-        let is_short = match &mut self.data {
+impl Decimals {
+    /// Appends the values of a step. Returns whether none has too many digits.
+    fn append(&mut self, step: Step, values: &mut Vec<i128>) -> Result<bool> {
+        match &mut self.data {
             Unscaled::Integers(data) => {
-                integers(data, validity.valid, &mut self.scratch, &mut values, self.limit)
+                data.skip(step.pass).within(|| "DATA")?;
+                integers(data, step.take, &mut self.scratch, values, self.limit)
             }
             Unscaled::Varints(data, scales) => {
-                let is_short = varints(data, validity.valid, &mut self.scratch, &mut values, self.limit);
-                is_short.within(|| "DATA").and_then(|is_short| {
-                    let unchanged = rescale(scales, &mut values, self.scale).within(|| "SECONDARY")?;
-                    let limit = self.limit;
-                    // After rescaling, the values have other digits than the checked values.
-                    Ok(if unchanged { is_short } else { values.iter().all(|v| v.unsigned_abs() < limit) })
-                })
+                skip_varints(data, step.pass).within(|| "DATA")?;
+                scales.skip(step.pass).within(|| "SECONDARY")?;
+                let first = values.len();
+                let is_short = varints(data, step.take, &mut self.scratch, values, self.limit);
+                let is_short = is_short.within(|| "DATA")?;
+                let values = values.get_mut(first..).unwrap_or_default();
+                let unchanged = rescale(scales, values, self.scale).within(|| "SECONDARY")?;
+                let limit = self.limit;
+                // After rescaling, the values have other digits than the checked values.
+                Ok(if unchanged { is_short } else { values.iter().all(|v| v.unsigned_abs() < limit) })
             }
-        };
+        }
+    }
+
+    /// The values of some steps, in `rows` rows with this validity.
+    fn decimals(&mut self, steps: &[Step], rows: usize, validity: Validity) -> Result<ArrayRef> {
+        let (mut values, mut is_short) = (Vec::with_capacity(rows), true);
+        for step in steps {
+            is_short &= self.append(*step, &mut values)?;
+        }
         self.malformed.clear();
-        if !is_short? {
+        if !is_short {
             if !self.nullable {
                 return Err(Malformed::Digits(self.precision).to_error(0));
             }
@@ -104,6 +118,29 @@ impl ColumnReader for Decimals {
         let decimals: PrimitiveArray<Decimal128Type> = primitive(values, nulls);
         let typed = decimals.with_precision_and_scale(self.precision, self.scale);
         Ok(array(typed.map_err(coldframe_core::arrow_error)?))
+    }
+}
+
+impl ColumnReader for Decimals {
+    fn read(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<ArrayRef> {
+        let validity = self.present.read(rows, parent)?;
+        self.decimals(&validity.all(), rows, validity)
+    }
+
+    fn read_kept(
+        &mut self,
+        rows: usize,
+        parent: Option<&NullBuffer>,
+        kept: &BooleanBuffer,
+    ) -> Result<ArrayRef> {
+        if !is_sparse(kept) {
+            return filtered(&self.read(rows, parent)?, kept);
+        }
+        let validity = self.present.read(rows, parent)?;
+        let steps = validity.steps(kept);
+        let decimals = self.decimals(&steps, kept.count_set_bits(), validity.of_kept(kept))?;
+        self.malformed = rows_of_kept(&self.malformed, kept);
+        Ok(decimals)
     }
 
     fn skip(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<()> {

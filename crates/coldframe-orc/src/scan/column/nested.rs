@@ -7,7 +7,7 @@
 //! ```
 
 use arrow_array::{Array, ArrayRef, ListArray, MapArray, StructArray, UnionArray};
-use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, FieldRef, Fields, UnionFields};
 use coldframe_core::arrays::with_nulls;
 use coldframe_core::{Error, ErrorContext, Result, arrow_error};
@@ -70,13 +70,38 @@ pub(super) fn structs(input: &Input<'_>, of: &Column, field: &Field) -> Result<B
     boxed(Structs { present: input.present(of.id)?, fields: fields.clone(), children: readers, superfluous })
 }
 
+impl Structs {
+    fn structs(&self, columns: Vec<ArrayRef>, nulls: Option<NullBuffer>, rows: usize) -> Result<ArrayRef> {
+        let structs = StructArray::try_new_with_length(self.fields.clone(), columns, nulls, rows);
+        Ok(array(structs.map_err(arrow_error)?))
+    }
+}
+
 impl ColumnReader for Structs {
     fn read(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<ArrayRef> {
         let Validity { nulls, .. } = self.present.read(rows, parent)?;
         let stored = if self.superfluous { parent } else { nulls.as_ref() };
         let columns = self.children.iter_mut().map(|c| c.read(rows, stored)).collect::<Result<Vec<_>>>()?;
-        let structs = StructArray::try_new_with_length(self.fields.clone(), columns, nulls, rows);
-        Ok(array(structs.map_err(arrow_error)?))
+        self.structs(columns, nulls, rows)
+    }
+
+    fn read_kept(
+        &mut self,
+        rows: usize,
+        parent: Option<&NullBuffer>,
+        kept: &BooleanBuffer,
+    ) -> Result<ArrayRef> {
+        let validity = self.present.read(rows, parent)?;
+        let stored = if self.superfluous { parent } else { validity.nulls.as_ref() };
+        let children = self.children.iter_mut();
+        let columns = children.map(|c| c.read_kept(rows, stored, kept)).collect::<Result<Vec<_>>>()?;
+        self.structs(columns, validity.of_kept(kept).nulls, kept.count_set_bits())
+    }
+
+    fn skip(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<()> {
+        let Validity { nulls, .. } = self.present.read(rows, parent)?;
+        let stored = if self.superfluous { parent } else { nulls.as_ref() };
+        self.children.iter_mut().try_for_each(|child| child.skip(rows, stored))
     }
 
     fn positions(&self, into: &mut Vec<StreamPosition>) {
@@ -125,11 +150,7 @@ impl Lengths {
     }
 
     /// Reads the nulls, the offsets and the number of elements.
-    fn read(
-        &mut self,
-        rows: usize,
-        parent: Option<&NullBuffer>,
-    ) -> Result<(Option<NullBuffer>, OffsetBuffer<i32>, usize)> {
+    fn read(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<(Validity, usize)> {
         let validity = self.present.read(rows, parent)?;
         let mut lengths = vec![0u32; rows];
         self.lengths.read(dense(&mut lengths, &validity)).within(|| "LENGTH")?;
@@ -140,7 +161,27 @@ impl Lengths {
         let lengths = lengths.into_iter().map(|n| n as usize);
         let total = usize::try_from(total).unwrap_or(usize::MAX);
         self.offsets = OffsetBuffer::from_lengths(lengths);
-        Ok((validity.nulls, self.offsets.clone(), total))
+        Ok((validity, total))
+    }
+
+    /// Of the rows that were read last, those that `kept` selects: their nulls, their offsets among the elements that are
+    /// kept, and which elements these are.
+    fn of_kept(&self, validity: &Validity, total: usize, kept: &BooleanBuffer) -> Kept {
+        let begin = |row: usize| {
+            self.offsets.get(row).copied().and_then(|at| usize::try_from(at).ok()).unwrap_or(total)
+        };
+        let mut elements = BooleanBufferBuilder::new(total);
+        for (from, to) in kept.set_slices() {
+            elements.append_n(begin(from).saturating_sub(elements.len()), false);
+            elements.append_n(begin(to).saturating_sub(elements.len()), true);
+        }
+        elements.append_n(total.saturating_sub(elements.len()), false);
+        let lengths = kept.set_indices().map(|row| begin(row + 1).saturating_sub(begin(row)));
+        Kept {
+            nulls: validity.of_kept(kept).nulls,
+            offsets: OffsetBuffer::from_lengths(lengths),
+            elements: elements.finish(),
+        }
     }
 
     /// The malformed values in the elements, by row.
@@ -151,6 +192,14 @@ impl Lengths {
             malformed.row = row_of(&self.offsets, malformed.row);
         }
     }
+}
+
+/// The lists or maps that a filter keeps.
+struct Kept {
+    nulls: Option<NullBuffer>,
+    offsets: OffsetBuffer<i32>,
+    /// Which of all elements are theirs.
+    elements: BooleanBuffer,
 }
 
 /// The row that contains an element.
@@ -173,10 +222,28 @@ pub(super) fn lists(input: &Input<'_>, of: &Column, field: &Field) -> Result<Box
 
 impl ColumnReader for Lists {
     fn read(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<ArrayRef> {
-        let (nulls, offsets, total) = self.lengths.read(rows, parent)?;
+        let (Validity { nulls, .. }, total) = self.lengths.read(rows, parent)?;
         let values = self.child.read(total, None)?;
+        let lists = ListArray::try_new(self.item.clone(), self.lengths.offsets.clone(), values, nulls);
+        Ok(array(lists.map_err(arrow_error)?))
+    }
+
+    fn read_kept(
+        &mut self,
+        rows: usize,
+        parent: Option<&NullBuffer>,
+        kept: &BooleanBuffer,
+    ) -> Result<ArrayRef> {
+        let (validity, total) = self.lengths.read(rows, parent)?;
+        let Kept { nulls, offsets, elements } = self.lengths.of_kept(&validity, total, kept);
+        let values = self.child.read_kept(total, None, &elements)?;
         let lists = ListArray::try_new(self.item.clone(), offsets, values, nulls);
         Ok(array(lists.map_err(arrow_error)?))
+    }
+
+    fn skip(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<()> {
+        let (_, total) = self.lengths.read(rows, parent)?;
+        self.child.skip(total, None)
     }
 
     fn positions(&self, into: &mut Vec<StreamPosition>) {
@@ -210,23 +277,68 @@ pub(super) fn maps(input: &Input<'_>, of: &Column, field: &Field) -> Result<Box<
     })
 }
 
-impl ColumnReader for Maps {
-    fn read(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<ArrayRef> {
-        let (nulls, offsets, total) = self.lengths.read(rows, parent)?;
-        let keys = self.key.read(total, None)?;
-        if keys.null_count() > 0 {
-            return Err(Error::unsupported("a map with a null key, which Arrow cannot hold"));
-        }
-        // A key cannot be null, so its map becomes null.
-        let mut malformed = Vec::new();
-        self.lengths.malformed(self.key.as_ref(), &mut malformed);
-        let malformed: Vec<usize> = malformed.into_iter().map(|malformed| malformed.row).collect();
-        let nulls = with_nulls(nulls, rows, &malformed);
-        let columns = vec![keys, self.value.read(total, None)?];
-        let entries = StructArray::try_new_with_length(self.fields.clone(), columns, None, total)
+impl Maps {
+    /// The maps over keys and values.
+    fn maps(
+        &self,
+        keys: ArrayRef,
+        values: ArrayRef,
+        offsets: OffsetBuffer<i32>,
+        nulls: Option<NullBuffer>,
+    ) -> Result<ArrayRef> {
+        let count = keys.len();
+        let entries = StructArray::try_new_with_length(self.fields.clone(), vec![keys, values], None, count)
             .map_err(arrow_error)?;
         let maps = MapArray::try_new(self.entries.clone(), offsets, entries, nulls, false);
         Ok(array(maps.map_err(arrow_error)?))
+    }
+
+    /// The rows with a malformed key among `keys`, which were read last. A key cannot be null, so its map becomes null.
+    fn malformed_rows(&self, keys: &ArrayRef) -> Result<Vec<usize>> {
+        if keys.null_count() > 0 {
+            return Err(Error::unsupported("a map with a null key, which Arrow cannot hold"));
+        }
+        let mut malformed = Vec::new();
+        self.lengths.malformed(self.key.as_ref(), &mut malformed);
+        Ok(malformed.into_iter().map(|malformed| malformed.row).collect())
+    }
+}
+
+impl ColumnReader for Maps {
+    fn read(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<ArrayRef> {
+        let (Validity { nulls, .. }, total) = self.lengths.read(rows, parent)?;
+        let keys = self.key.read(total, None)?;
+        let nulls = with_nulls(nulls, rows, &self.malformed_rows(&keys)?);
+        let values = self.value.read(total, None)?;
+        self.maps(keys, values, self.lengths.offsets.clone(), nulls)
+    }
+
+    fn read_kept(
+        &mut self,
+        rows: usize,
+        parent: Option<&NullBuffer>,
+        kept: &BooleanBuffer,
+    ) -> Result<ArrayRef> {
+        let (validity, total) = self.lengths.read(rows, parent)?;
+        let Kept { nulls, offsets, elements } = self.lengths.of_kept(&validity, total, kept);
+        let keys = self.key.read_kept(total, None, &elements)?;
+        let malformed = self.malformed_rows(&keys)?;
+        let rows_kept = kept.set_indices().enumerate();
+        let places: Vec<usize> = match malformed.as_slice() {
+            [] => Vec::new(),
+            rows => {
+                rows_kept.filter(|(_, row)| rows.binary_search(row).is_ok()).map(|(place, _)| place).collect()
+            }
+        };
+        let nulls = with_nulls(nulls, kept.count_set_bits(), &places);
+        let values = self.value.read_kept(total, None, &elements)?;
+        self.maps(keys, values, offsets, nulls)
+    }
+
+    fn skip(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<()> {
+        let (_, total) = self.lengths.read(rows, parent)?;
+        self.key.skip(total, None)?;
+        self.value.skip(total, None)
     }
 
     fn positions(&self, into: &mut Vec<StreamPosition>) {

@@ -9,7 +9,10 @@ use coldframe_core::{ErrorContext, Result};
 use coldframe_encoding::calendar;
 
 use super::input::Input;
-use super::{ColumnReader, Present, array, boxed, dense, expand, placed, primitive, to_rows};
+use super::{
+    ColumnReader, Present, Step, array, boxed, dense, expand, is_sparse, keep_dense, placed, primitive,
+    to_rows,
+};
 use crate::layout::stripe::StreamKind;
 use crate::layout::types::{Column, Kind};
 use crate::scan::rle::bytes::{BitRle, ByteRle};
@@ -105,6 +108,21 @@ pub(super) fn dates(input: &Input<'_>, column: &Column) -> Result<Box<dyn Column
     boxed(Integers::<u32, Date32Type> { present, data, hybrid: input.quirks.hybrid, types: PhantomData })
 }
 
+impl<W: Word, A> Integers<W, A> {
+    /// The dense values of some steps, with memory for `rows` values.
+    fn values(&mut self, steps: &[Step], rows: usize) -> Result<Vec<W>> {
+        let mut values = Vec::with_capacity(rows);
+        for step in steps {
+            self.data.skip(step.pass).within(|| "DATA")?;
+            self.data.append::<W>(step.take, &mut values).within(|| "DATA")?;
+        }
+        if self.hybrid {
+            rebase(&mut values);
+        }
+        Ok(values)
+    }
+}
+
 impl<W, A> ColumnReader for Integers<W, A>
 where
     W: Word + ArrowNativeType,
@@ -112,11 +130,26 @@ where
 {
     fn read(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<ArrayRef> {
         let validity = self.present.read(rows, parent)?;
-        let mut values = Vec::with_capacity(rows);
-        self.data.append::<W>(validity.valid, &mut values).within(|| "DATA")?;
-        if self.hybrid {
-            rebase(&mut values);
-        }
+        let values = self.values(&validity.all(), rows)?;
+        Ok(array(primitive::<A, W>(placed(values, rows, &validity)?, validity.nulls)))
+    }
+
+    fn read_kept(
+        &mut self,
+        rows: usize,
+        parent: Option<&NullBuffer>,
+        kept: &BooleanBuffer,
+    ) -> Result<ArrayRef> {
+        let (validity, of_kept) = (self.present.read(rows, parent)?, kept.count_set_bits());
+        let values = match is_sparse(kept) {
+            true => self.values(&validity.steps(kept), of_kept)?,
+            false => {
+                let mut values = self.values(&validity.all(), validity.valid)?;
+                keep_dense(&mut values, &validity, kept);
+                values
+            }
+        };
+        let (rows, validity) = (of_kept, validity.of_kept(kept));
         Ok(array(primitive::<A, W>(placed(values, rows, &validity)?, validity.nulls)))
     }
 
@@ -164,19 +197,51 @@ where
 
 macro_rules! floats {
     ($($word:ty, $arrow:ty, $n:literal;)*) => {$(
+        impl Floats<$word, $arrow, $n> {
+            /// The dense values of some steps, with memory for `rows` values.
+            fn values(&mut self, steps: &[Step], rows: usize) -> Result<Vec<$word>> {
+                let mut values: Vec<$word> = Vec::with_capacity(rows);
+                for step in steps {
+                    self.data.skip(step.pass.saturating_mul($n)).within(|| "DATA")?;
+                    let end = values.len() + step.take;
+                    while values.len() < end {
+                        let (stored, _) = self.data.fill($n).within(|| "DATA")?.as_chunks::<$n>();
+                        let n = stored.len().min(end - values.len());
+                        if n == 0 {
+                            return Err(self.data.ended("a number").within("DATA"));
+                        }
+                        values.extend(stored.iter().take(n).map(|bytes| <$word>::from_le_bytes(*bytes)));
+                        self.data.consume(n * $n);
+                    }
+                }
+                Ok(values)
+            }
+        }
+
         impl ColumnReader for Floats<$word, $arrow, $n> {
             fn read(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<ArrayRef> {
                 let validity = self.present.read(rows, parent)?;
-                let mut values: Vec<$word> = Vec::with_capacity(rows);
-                while values.len() < validity.valid {
-                    let (stored, _) = self.data.fill($n).within(|| "DATA")?.as_chunks::<$n>();
-                    let n = stored.len().min(validity.valid - values.len());
-                    if n == 0 {
-                        return Err(self.data.ended("a number").within("DATA"));
+                let values = self.values(&validity.all(), rows)?;
+                let values = placed(values, rows, &validity)?;
+                Ok(array(primitive::<$arrow, $word>(values, validity.nulls)))
+            }
+
+            fn read_kept(
+                &mut self,
+                rows: usize,
+                parent: Option<&NullBuffer>,
+                kept: &BooleanBuffer,
+            ) -> Result<ArrayRef> {
+                let (validity, of_kept) = (self.present.read(rows, parent)?, kept.count_set_bits());
+                let values = match is_sparse(kept) {
+                    true => self.values(&validity.steps(kept), of_kept)?,
+                    false => {
+                        let mut values = self.values(&validity.all(), validity.valid)?;
+                        keep_dense(&mut values, &validity, kept);
+                        values
                     }
-                    values.extend(stored.iter().take(n).map(|bytes| <$word>::from_le_bytes(*bytes)));
-                    self.data.consume(n * $n);
-                }
+                };
+                let (rows, validity) = (of_kept, validity.of_kept(kept));
                 let values = placed(values, rows, &validity)?;
                 Ok(array(primitive::<$arrow, $word>(values, validity.nulls)))
             }

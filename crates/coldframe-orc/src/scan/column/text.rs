@@ -12,10 +12,9 @@
 use std::sync::{Arc, PoisonError};
 
 use arrow_array::types::Int32Type;
-use arrow_array::{Array, ArrayRef, BinaryArray, BooleanArray, DictionaryArray, UInt32Array};
+use arrow_array::{Array, ArrayRef, BinaryArray, DictionaryArray, UInt32Array};
 use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_schema::{DataType, Field};
-use arrow_select::filter::filter;
 use bytes::Bytes;
 use coldframe_core::arrays::{TextDictionary, binary_of_lengths, readable_text, views, with_nulls};
 use coldframe_core::{Error, ErrorContext, Result, arrow_error};
@@ -23,7 +22,8 @@ use coldframe_core::{Error, ErrorContext, Result, arrow_error};
 use super::dictionary::{self, Dictionaries, Dictionary, EntryLimit};
 use super::input::{Bound, Input};
 use super::{
-    ColumnReader, Malformed, MalformedValue, Present, Validity, array, boxed, dense, keep, primitive, to_rows,
+    ColumnReader, Malformed, MalformedValue, Present, Validity, array, boxed, dense, filtered, is_sparse,
+    keep, keep_dense, primitive, rows_of_kept, to_rows,
 };
 use crate::layout::index::is_dictionary;
 use crate::layout::stripe::StreamKind;
@@ -209,7 +209,7 @@ impl ColumnReader for Direct {
     ) -> Result<ArrayRef> {
         if self.form != Form::Text {
             let array = self.read(rows, parent)?;
-            return filter(&array, &BooleanArray::new(kept.clone(), None)).map_err(arrow_error);
+            return filtered(&array, kept);
         }
         let validity = self.present.read(rows, parent)?;
         self.scratch.resize(rows, 0);
@@ -219,15 +219,7 @@ impl ColumnReader for Direct {
         keep(&mut self.scratch, kept);
         let nulls = validity.of_kept(kept).nulls;
         let (text, malformed) = readable_text(&self.scratch, bytes.into(), nulls, self.nullable)?;
-        self.malformed = match malformed.as_slice() {
-            [] => Vec::new(),
-            places => kept
-                .set_indices()
-                .enumerate()
-                .filter(|(place, _)| places.contains(place))
-                .map(|(_, row)| row)
-                .collect(),
-        };
+        self.malformed = rows_of_kept(&malformed, kept);
         Ok(array(text))
     }
 
@@ -362,17 +354,20 @@ impl ColumnReader for ByDictionary {
             Dictionary::Text(entries, malformed) if malformed.is_empty() => entries,
             _ => {
                 let array = self.read(rows, parent)?;
-                return filter(&array, &BooleanArray::new(kept.clone(), None)).map_err(arrow_error);
+                return filtered(&array, kept);
             }
         };
         let validity = self.present.read(rows, parent)?;
-        self.scratch.resize(rows, 0);
-        self.data.read(dense(&mut self.scratch, &validity)).within(|| "DATA")?;
-        to_rows(&mut self.scratch, &validity)?;
-        // Dense again: the rows that are kept and have values.
-        match &validity.nulls {
-            Some(nulls) => keep(&mut self.scratch, &(kept & nulls.inner())),
-            None => keep(&mut self.scratch, kept),
+        if is_sparse(kept) {
+            self.scratch.clear();
+            for step in validity.steps(kept) {
+                self.data.skip(step.pass).within(|| "DATA")?;
+                self.data.append(step.take, &mut self.scratch).within(|| "DATA")?;
+            }
+        } else {
+            self.scratch.resize(validity.valid, 0);
+            self.data.read(&mut self.scratch).within(|| "DATA")?;
+            keep_dense(&mut self.scratch, &validity, kept);
         }
         let count = kept.count_set_bits();
         self.scratch.resize(count, 0);

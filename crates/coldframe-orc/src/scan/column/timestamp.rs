@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use arrow_array::ArrayRef;
 use arrow_array::types::{TimestampMicrosecondType, TimestampNanosecondType};
-use arrow_buffer::NullBuffer;
+use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_schema::{DataType, Field, TimeUnit};
 use coldframe_core::arrays::with_nulls;
 use coldframe_core::{Change, Changes, Error, ErrorContext, Result};
@@ -23,7 +23,8 @@ use coldframe_encoding::zone::Zone;
 
 use super::input::Input;
 use super::{
-    ColumnReader, Malformed, MalformedValue, Present, Validity, array, boxed, placed, primitive, rows_of,
+    ColumnReader, Malformed, MalformedValue, Present, Step, Validity, array, boxed, filtered, is_sparse,
+    placed, primitive, rows_of, rows_of_kept,
 };
 use crate::layout::stripe::StreamKind;
 use crate::layout::types::{Column, Kind};
@@ -90,21 +91,25 @@ struct Timestamps {
 impl ColumnReader for Timestamps {
     fn read(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<ArrayRef> {
         let validity = self.present.read(rows, parent)?;
-        let mut values = Vec::with_capacity(rows);
-        self.seconds.append::<u64>(validity.valid, &mut values).within(|| "DATA")?;
-        let outside = self.add_nanos(&mut values)?;
-        let values = placed(values, rows, &validity)?;
-        let nulls = self.without(&outside, rows, &validity)?;
-        let zone = match &self.data_type {
-            DataType::Timestamp(_, zone) => zone.clone(),
-            _ => None,
-        };
-        Ok(match self.clock.unit {
-            TimeUnit::Microsecond => {
-                array(primitive::<TimestampMicrosecondType, _>(values, nulls).with_timezone_opt(zone))
-            }
-            _ => array(primitive::<TimestampNanosecondType, _>(values, nulls).with_timezone_opt(zone)),
-        })
+        self.timestamps(&validity.all(), rows, &validity)
+    }
+
+    fn read_kept(
+        &mut self,
+        rows: usize,
+        parent: Option<&NullBuffer>,
+        kept: &BooleanBuffer,
+    ) -> Result<ArrayRef> {
+        if !is_sparse(kept) {
+            return filtered(&self.read(rows, parent)?, kept);
+        }
+        let validity = self.present.read(rows, parent)?;
+        let steps = validity.steps(kept);
+        let timestamps = self.timestamps(&steps, kept.count_set_bits(), &validity.of_kept(kept))?;
+        let places: Vec<usize> = self.malformed.iter().map(|value| value.row).collect();
+        let rows = rows_of_kept(&places, kept);
+        self.malformed.iter_mut().zip(rows).for_each(|(value, row)| value.row = row);
+        Ok(timestamps)
     }
 
     fn skip(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<()> {
@@ -124,6 +129,30 @@ impl ColumnReader for Timestamps {
 }
 
 impl Timestamps {
+    /// The values of some steps, in `rows` rows with this validity.
+    fn timestamps(&mut self, steps: &[Step], rows: usize, validity: &Validity) -> Result<ArrayRef> {
+        let (mut values, mut outside) = (Vec::with_capacity(rows), Vec::new());
+        for step in steps {
+            self.seconds.skip(step.pass).within(|| "DATA")?;
+            self.nanos.skip(step.pass).within(|| "SECONDARY")?;
+            let first = values.len();
+            self.seconds.append::<u64>(step.take, &mut values).within(|| "DATA")?;
+            self.add_nanos(values.get_mut(first..).unwrap_or_default(), first, &mut outside)?;
+        }
+        let values = placed(values, rows, validity)?;
+        let nulls = self.without(&outside, rows, validity)?;
+        let zone = match &self.data_type {
+            DataType::Timestamp(_, zone) => zone.clone(),
+            _ => None,
+        };
+        Ok(match self.clock.unit {
+            TimeUnit::Microsecond => {
+                array(primitive::<TimestampMicrosecondType, _>(values, nulls).with_timezone_opt(zone))
+            }
+            _ => array(primitive::<TimestampNanosecondType, _>(values, nulls).with_timezone_opt(zone)),
+        })
+    }
+
     /// The nulls of a batch, and nulls for the values that the unit cannot express.
     fn without(
         &mut self,
@@ -143,10 +172,9 @@ impl Timestamps {
         Ok(with_nulls(validity.nulls.clone(), rows, &malformed))
     }
 
-    /// Converts stored seconds to values, and counts the values that lose digits. Returns the values that the
-    /// unit cannot express: their places and seconds.
-    fn add_nanos(&mut self, values: &mut [u64]) -> Result<Vec<(usize, i64)>> {
-        let mut outside = Vec::new();
+    /// Converts stored seconds to values, and counts the values that lose digits. Adds the values that the unit cannot
+    /// express to `outside`: their places from `first` on, and seconds.
+    fn add_nanos(&mut self, values: &mut [u64], first: usize, outside: &mut Vec<(usize, i64)>) -> Result<()> {
         let cuts = self.clock.unit == TimeUnit::Microsecond;
         let (mut at, mut cut) = (0, 0);
         // The nanoseconds of whole seconds are runs of one value, which often follow each other.
@@ -163,7 +191,7 @@ impl Timestamps {
                 if !self.clock.convert_repeated(part, stored) {
                     let nanos = self.fractions.get_mut(..n).unwrap_or_default();
                     nanos.fill(stored);
-                    self.clock.convert(part, nanos, at, &mut outside)?;
+                    self.clock.convert(part, nanos, first + at, outside)?;
                 }
                 at += n;
                 continue;
@@ -177,12 +205,12 @@ impl Timestamps {
                 cut += nanos.iter().filter(|stored| is_finer_than_micros(**stored)).count();
             }
             if !self.clock.convert_usual(part, nanos) {
-                self.clock.convert(part, nanos, at, &mut outside)?;
+                self.clock.convert(part, nanos, first + at, outside)?;
             }
             at += n;
         }
         self.changes.add(Change::Digits, cut as u64);
-        Ok(outside)
+        Ok(())
     }
 }
 

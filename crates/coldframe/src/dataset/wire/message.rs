@@ -296,6 +296,8 @@ pub(super) struct File {
     pub(super) deletes: Option<Deletes>,
     #[prost(uint64, optional, tag = "8")]
     pub(super) first_row: Option<u64>,
+    #[prost(uint64, optional, tag = "9")]
+    pub(super) rows: Option<u64>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]

@@ -67,7 +67,7 @@ fn file(
     key_tables: &[Arc<RecordBatch>],
 ) -> Result<SplitFile> {
     let deletes = message.deletes.as_ref().map(|message| deletes_of(message, key_tables)).transpose()?;
-    let (deletes, first_row) = (deletes.map(Arc::new), message.first_row);
+    let (deletes, first_row, rows) = (deletes.map(Arc::new), message.first_row, message.rows);
     let fragment = message.table.map(|number| at(tables, number, "tables")).transpose()?.cloned();
     let constants = arrow::to_row(&message.constants)?;
     Ok(SplitFile {
@@ -75,7 +75,7 @@ fn file(
         opening: at(openings, message.opening, "ways to open a file")?.clone(),
         known: message.known.as_ref().map(known),
         recorded: Arc::new(message.recorded.iter().map(piece).collect()),
-        fragment: fragment.map(|fragment| Fragment { constants, deletes, first_row, ..fragment }),
+        fragment: fragment.map(|fragment| Fragment { constants, deletes, first_row, rows, ..fragment }),
         source: None,
     })
 }

@@ -114,6 +114,7 @@ impl Known {
             constants: constants.transpose()?.unwrap_or_default(),
             deletes,
             first_row: fragment.and_then(|fragment| fragment.first_row),
+            rows: fragment.and_then(|fragment| fragment.rows),
         });
         u32::try_from(self.files.len() - 1).map_err(|_| Error::unsupported("a plan of more than 2^32 files"))
     }

@@ -185,6 +185,9 @@ final class HiveTable implements SupportsRead {
     if (SQLConf.get().caseSensitiveAnalysis()) {
       throw new HiveScans.FallbackToSpark("columns are matched by case (spark.sql.caseSensitive)");
     }
+    if (SQLConf.get().ignoreCorruptFiles() || SQLConf.get().ignoreMissingFiles()) {
+      throw new HiveScans.FallbackToSpark("files may be left out (spark.sql.files.ignoreCorruptFiles, ignoreMissingFiles)");
+    }
     if (!SQLConf.get().getConfString("spark.sql.orc.impl", "native").equals("native")) {
       throw new HiveScans.FallbackToSpark("Spark uses its Hive reader (spark.sql.orc.impl)");
     }

@@ -31,7 +31,7 @@ final class OpenTable {
     }
   }
 
-  /** Instead of a handle: the table of an empty folder, whose columns the user or the catalog gives. */
+  /** Instead of a handle: the table of an empty folder, or of files of which none is selected, whose columns the user or the catalog gives. */
   private static final long NOTHING = 0;
 
   private final boolean ofHive;
@@ -56,7 +56,8 @@ final class OpenTable {
   /** The request that opens the table, or a stream of its files, with these columns; null means the columns of the files. */
   String opening(StructType columns) {
     String schema = columns == null ? "null" : json(columns);
-    Places places = Places.of(options);
+    // Tables of Hive are read as Hive's readers read them.
+    Places places = Places.of(ofHive ? options : FileOptions.of(options));
     return "{\"options\":" + Json.object(places.options) + ",\"session\":" + Json.object(places.session)
         + ",\"schema\":" + schema + ",\"folders\":" + folders + "}";
   }
@@ -76,7 +77,8 @@ final class OpenTable {
       try {
         number = Native.open(Json.bytes(opening(user)));
       } catch (NotFoundError e) {
-        if (user == null || folders != null || !Writes.isEmptyFolder(options)) {
+        boolean isNothing = Writes.isEmptyFolder(options) || (FileOptions.areSelecting(options) && Writes.exists(options));
+        if (user == null || ofHive || !isNothing) {
           throw e;
         }
         return NOTHING;

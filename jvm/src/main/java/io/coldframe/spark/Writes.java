@@ -93,6 +93,27 @@ final class Writes {
     }
   }
 
+  /** Whether there is something at each of the paths, or patterns of paths, that options name. */
+  static boolean exists(Map<String, String> options) {
+    String path = options.getOrDefault("path", options.get("location"));
+    List<String> paths = options.containsKey("paths") ? Places.list(options.get("paths")) : Collections.singletonList(path);
+    if (paths.contains(null) || !isByHadoop(options)) {
+      return false;
+    }
+    try {
+      for (String each : paths) {
+        Writes at = new Writes(each);
+        FileStatus[] found = at.files.globStatus(at.root);
+        if (found == null || found.length == 0) {
+          return false;
+        }
+      }
+    } catch (IOException e) {
+      return false;
+    }
+    return true;
+  }
+
   /**
    * Saves rows.
    *

@@ -27,7 +27,8 @@ public final class WrittenFiles implements FileFormat {
   private static final List<String> OTHERS =
       Arrays.asList(
           "format", "columns", "filter", "split_bytes", "batch_rows", "damage", "unify", "mergeschema", "mode", "paths",
-          "partitionoverwritemode", "maxrecordsperfile", "__partition_columns");
+          "pathglobfilter", "recursivefilelookup", "modifiedafter", "modifiedbefore", "ignoremissingfiles",
+          "ignorecorruptfiles", "partitionoverwritemode", "maxrecordsperfile", "__partition_columns");
 
   private static final List<String> OF_HADOOP = Arrays.asList("fs.", "dfs.", "mapreduce.", "mapred.", "hadoop.");
 

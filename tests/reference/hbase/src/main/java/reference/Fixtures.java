@@ -6,7 +6,9 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Base64;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import org.apache.hadoop.hbase.Cell;
 import org.apache.hadoop.hbase.CellUtil;
@@ -43,6 +45,15 @@ final class Fixtures {
         try (PrintStream out = new PrintStream(Files.newOutputStream(to.resolve("written.jsonl")), false, "UTF-8")) {
             manifest = out;
             orders();
+            compressed("wal_dictionary", Map.of("hbase.regionserver.wal.tags.enablecompression", "false"));
+            compressed("wal_gz", Map.of("hbase.regionserver.wal.value.enablecompression", "true"));
+            compressed(
+                    "wal_snappy",
+                    Map.of(
+                            "hbase.regionserver.wal.value.enablecompression", "true",
+                            "hbase.regionserver.wal.value.compression.type", "snappy",
+                            "hbase.io.compress.snappy.codec",
+                                    "org.apache.hadoop.hbase.io.compress.aircompressor.SnappyCodec"));
         }
     }
 
@@ -80,6 +91,53 @@ final class Fixtures {
         edit(regions, 60);
         root.sync();
         truths("orders", "shop:orders", null, true, regions);
+    }
+
+    /** A root whose cells are in a compressed log alone: more qualifiers than their dictionary holds, tags, and empty values. */
+    private void compressed(String name, Map<String, String> settings) throws Exception {
+        Map<String, String> all = new HashMap<>(settings);
+        all.put("hbase.regionserver.wal.enablecompression", "true");
+        Root root = new Root(to.resolve(name), all);
+        TableDescriptor table =
+                TableDescriptorBuilder.newBuilder(TableName.valueOf("shop", "logged"))
+                        .setColumnFamily(
+                                ColumnFamilyDescriptorBuilder.newBuilder(F).setMaxVersions(3).setScope(1).build())
+                        .setColumnFamily(ColumnFamilyDescriptorBuilder.of(G))
+                        .build();
+        List<HRegion> regions = root.create(table, Bytes.toBytes("o0040"));
+        edit(regions, 40);
+        for (int i = 0; i < 200; i++) {
+            byte[] row = Bytes.toBytes(String.format("o%04d", i % 7 * 11));
+            // Which number a qualifier takes after the 127th depends on the last use of each.
+            byte[] qualifier = Bytes.toBytes("q" + (i % 3 == 0 ? random.nextInt(150) : i));
+            byte[] value = Bytes.toBytes(i % 5 == 0 ? "" : "note ".repeat(1 + i % 9) + random.nextInt(1000));
+            Put put = new Put(row).addColumn(i % 4 == 0 ? G : F, qualifier, TIME + i, value);
+            if (i % 3 == 1) {
+                put.setTTL(1_000_000_000_000_000L + i % 2);
+            }
+            region(regions, Bytes.toString(row)).put(put);
+        }
+        // Longer than the buffer of the codec's stream.
+        byte[] value = settings.size() > 1 ? longValue() : new byte[200];
+        region(regions, "o0001").put(new Put(Bytes.toBytes("o0001")).addColumn(F, Bytes.toBytes("long"), TIME, value));
+        root.sync();
+        String shown = name + ".wal";
+        scan(shown + ".raw", regions, new Scan().setRaw(true).readAllVersions());
+        manifest.printf(
+                "{\"root\": \"%s\", \"table\": \"shop:logged\", \"name\": \"%s\", \"wal\": true, \"views\": [\"raw\"]}%n",
+                name, shown);
+    }
+
+    private static HRegion region(List<HRegion> regions, String row) {
+        return regions.get(row.compareTo("o0040") < 0 ? 0 : 1);
+    }
+
+    private static byte[] longValue() {
+        byte[] bytes = new byte[70_000];
+        for (int i = 0; i < bytes.length; i++) {
+            bytes[i] = (byte) (i % 100 == 0 ? i / 100 : 'x');
+        }
+        return bytes;
     }
 
     private void edit(List<HRegion> regions, int edits) throws Exception {

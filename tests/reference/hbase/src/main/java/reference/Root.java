@@ -3,6 +3,7 @@ package reference;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
@@ -29,12 +30,18 @@ final class Root {
     private long regionId = 1_600_000_000_000L;
 
     Root(java.nio.file.Path path) throws IOException {
+        this(path, Map.of());
+    }
+
+    /** A root of a server with settings of its own. */
+    Root(java.nio.file.Path path, Map<String, String> settings) throws IOException {
         this.path = new Path(path.toUri());
         conf.set("hbase.rootdir", this.path.toString());
         conf.set("fs.defaultFS", "file:///");
         conf.set("hbase.wal.provider", "filesystem");
         conf.setBoolean("hbase.unsafe.stream.capability.enforce", false);
         conf.setBoolean("hbase.hregion.memstore.mslab.enabled", false);
+        settings.forEach(conf::set);
         fs = FileSystem.get(this.path.toUri(), conf);
         fs.setWriteChecksum(false);
         CommonFSUtils.setRootDir(conf, this.path);
