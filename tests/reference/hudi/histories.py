@@ -54,7 +54,7 @@ class Table:
             "hoodie.write.table.version": version,
             "hoodie.write.auto.upgrade": "false",
             "hoodie.metadata.enable": dice.choice(["true", "false"]),
-            "hoodie.compact.inline": dice.choice(["true", "false"]),
+            "hoodie.compact.inline": dice.choice(["true", "false"]) if self.merges else "false",
             "hoodie.compact.inline.max.delta.commits": "3",
             "hoodie.parquet.small.file.limit": dice.choice(["0", "104857600"]),
             "hoodie.upsert.shuffle.parallelism": "1",
