@@ -13,14 +13,14 @@ use crate::root::Root;
 #[derive(Debug)]
 pub(crate) struct PlainCells {
     cells: BTreeMap<u64, Bytes>,
-    len: u64,
+    held: u64,
     file_len: u64,
     limits: Limits,
 }
 
 impl PlainCells {
     pub(crate) fn new(limits: Limits, file_len: u64) -> Self {
-        Self { cells: BTreeMap::new(), len: 0, file_len, limits }
+        Self { cells: BTreeMap::new(), held: 0, file_len, limits }
     }
 
     /// Reads the wanted edits of a log.
@@ -41,8 +41,8 @@ impl PlainCells {
     }
 
     pub(crate) fn add(&mut self, edit: &Edit, cells: Bytes) -> Result<()> {
-        self.len = self.len.saturating_add(edit.len);
-        self.limits.block("edits of a compressed write-ahead log", self.len)?;
+        self.held = self.held.saturating_add(edit.len);
+        self.limits.block("edits of a compressed write-ahead log", self.held)?;
         self.cells.insert(edit.at, cells);
         Ok(())
     }
