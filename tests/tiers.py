@@ -71,6 +71,7 @@ ENGINE = frozenset(
 )
 SOAK = frozenset(
     {
+        "test_hudi_histories",
         "test_metastore_versions",
         "test_migration_directories",
         "test_migration_kills",

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use coldframe_core::io::{Entry, Folder};
 use coldframe_core::options::Options as _;
 use coldframe_core::{
-    Capabilities, Content, Error, Format, OpenOptions, OptionSpec, Piece, ReadAt, Result, Source, TableFile,
+    Capabilities, Content, Format, OpenOptions, OptionSpec, Piece, ReadAt, Result, Source, TableFile,
 };
 
 use crate::data::log_file::LogFile;

@@ -1,0 +1,47 @@
+"""Random histories of Hudi's own writer: each view has the rows that Hudi's reader shows."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from older_spark import PYTHON, ROOT
+
+import coldframe as cf
+from coldframe.spark.java import find_java
+
+pytestmark = pytest.mark.skipif(PYTHON is None, reason="no PySpark 3.5 here, for which Hudi has a bundle")
+
+VERSION = "1.1.1"
+BUNDLE = f"hudi-spark3.5-bundle_2.12-{VERSION}.jar"
+SEED = os.environ.get("COLDFRAME_SEED", "1")
+TABLES = os.environ.get("COLDFRAME_HUDI_TABLES", "2")
+
+
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("bundle")
+    artifact = f"org.apache.hudi:hudi-spark3.5-bundle_2.12:{VERSION}"
+    # Maven's offline mode would refuse a jar that it has not fetched yet.
+    command = ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={artifact}", f"-DoutputDirectory={folder}"]
+    subprocess.run(command, check=True, capture_output=True, text=True)
+    return folder / BUNDLE
+
+
+def test_random_histories_are_read_as_hudi_reads_them(bundle: Path, tmp_path: Path) -> None:
+    program = ROOT / "tests/reference/hudi/histories.py"
+    command = [str(PYTHON), str(program), str(bundle), str(tmp_path), SEED, TABLES]
+    environment = {**os.environ, "PYSPARK_PYTHON": str(PYTHON), "JAVA_HOME": str(find_java())}
+    made = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stderr[-4000:]
+    lines = (tmp_path / "views.jsonl").read_text().splitlines()
+    assert len(lines) >= 2 * int(TABLES)
+    for line in lines:
+        view = json.loads(line)
+        ours = cf.open(view["table"], hudi_reader="1.x", **view["options"]).read()
+        theirs = pq.read_table(view["truth"]).select(ours.schema.names)
+        assert sorted(map(repr, ours.to_pylist())) == sorted(map(repr, theirs.to_pylist())), view
