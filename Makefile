@@ -2,7 +2,8 @@
 # make build  the optimised extension, in .venv
 # make check  what the working tree changes against the last commit on main: lints, and the tests that it touches (docs/workshop.md)
 # make test   Rust tests, lints, Python tests of the tiers unit and engine
-# make soak   the tier soak for SOAK_MINUTES (30): kills at random moments, the migration's model, versions of engines
+# make soak   the tier soak for SOAK_MINUTES (30): kills at random moments, the migration's model, versions of engines,
+#             random queries beside Spark's reader
 # make bench  the Rust benchmarks (criterion)
 # make peers  side by side with Hive and Trino (needs Maven and Java)
 # make model  of the tier soak, the migration's model-based test alone, for MODEL_MINUTES (30)
@@ -108,6 +109,7 @@ model: $(VENV)/.built-dev $(VENV)/.dev
 soak: $(VENV)/.built-dev $(VENV)/.dev $(VENV)/.java $(VENV)/.jar-dev $(VENV)-spark35/.tried $(VENV)/.classes
 	COLDFRAME_MODEL_MINUTES=$$(($(SOAK_MINUTES) / 3)) COLDFRAME_KILLS=$$(($(SOAK_MINUTES) * 2)) \
 	COLDFRAME_SPARK_KILLS=$$(($(SOAK_MINUTES) / 5 + 1)) COLDFRAME_STREAM_KILLS=$$(($(SOAK_MINUTES) / 3 + 1)) \
+	COLDFRAME_SPARK_QUERIES=$$(($(SOAK_MINUTES) * 10)) \
 		$(BIN)/python -m pytest -s --timeout 0 -m soak
 
 api: | $(VENV)/.venv

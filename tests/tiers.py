@@ -77,6 +77,7 @@ SOAK = frozenset(
         "test_migration_kills",
         "test_migration_model",
         "test_older_spark",
+        "test_spark_harness",
         "test_spark_kills",
         "test_streams::test_kills_lose_nothing_and_repeat_nothing",
     }

@@ -198,7 +198,7 @@ const LIKE_SPARKS: &[&str] = &[
     "verify_checksums",
 ];
 
-/// Refuses names that no format knows and that are nearly one of `load()`. Others are left to the format, which lists its
+/// Refuses names that no format knows and that are nearly an option of `load()`. Others are left to the format, which lists its
 /// options.
 fn check_names(given: &Given<'_>) -> Result<()> {
     let known = formats();
@@ -219,12 +219,12 @@ fn check_names(given: &Given<'_>) -> Result<()> {
 /// Whether two names differ in at most two characters that are missing, added or replaced.
 fn is_near(a: &str, b: &str) -> bool {
     let mut above: Vec<usize> = (0..=b.len()).collect();
-    for (at, one) in a.bytes().enumerate() {
+    for (at, letter) in a.bytes().enumerate() {
         let mut row = vec![at + 1];
         for (pair, other) in above.windows(2).zip(b.bytes()) {
             let [diagonal, up] = pair else { continue };
             let left = row.last().map_or(0, |left| left + 1);
-            row.push((diagonal + usize::from(one != other)).min(up + 1).min(left));
+            row.push((diagonal + usize::from(letter != other)).min(up + 1).min(left));
         }
         above = row;
     }

@@ -144,8 +144,8 @@ def open_dataset(options: ReadOptions, sources: Sequence[Any] | None = None) -> 
         options.of_files,
         microseconds=True,
     )
-    found = sources or _selected(options) or list(options.paths)
-    dataset = Dataset(found, arguments, partitioned=options.partitioned, unify=options.unify)
+    files = sources or _selected(options) or list(options.paths)
+    dataset = Dataset(files, arguments, partitioned=options.partitioned, unify=options.unify)
     if options.on_error == "raise" and not options.ignore_missing:
         dataset.open_file(0)
         return dataset

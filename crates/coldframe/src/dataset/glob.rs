@@ -63,7 +63,7 @@ pub(crate) fn alternatives(pattern: &str) -> Option<Vec<String>> {
         };
         let (before, inside, behind) =
             (pattern.get(..open)?, pattern.get(open + 1..close)?, pattern.get(close + 1..)?);
-        waiting.extend(inside.split(',').map(|one| format!("{before}{one}{behind}")));
+        waiting.extend(inside.split(',').map(|part| format!("{before}{part}{behind}")));
         if made.len() + waiting.len() > MAX_ALTERNATIVES {
             return None;
         }

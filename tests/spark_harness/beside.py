@@ -1,0 +1,140 @@
+"""Runs a query in both readers in one session and compares: the same rows, or the same kind of error."""
+
+from __future__ import annotations
+
+import random
+import re
+import shutil
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+sys.path.append(str(Path(__file__).parent))
+
+from known import reason
+from queries import Queries, settings
+from tables import Column, Maker, Table, add_samples
+
+READERS = ("orc", "coldframe")
+QUERIES_OF_A_TABLE = 25
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A query that the readers answer differently. `why`: the reason, if it is a known fault of Spark."""
+
+    seed: int
+    number: int
+    query: str
+    answers: tuple[Any, Any]
+    why: str | None
+
+    def __str__(self) -> str:
+        shown = [str(answer)[:600] for answer in self.answers]
+        head = f"seed {self.seed}, query {self.number}: {self.query}"
+        return f"{head}\n  Spark's  {shown[0]}\n  ours     {shown[1]}"
+
+
+def texts(frame: DataFrame) -> DataFrame:
+    """All values as text: Python has no intervals, and no times outside of the years 1 to 9999."""
+    kinds = [field.dataType.simpleString() for field in frame.schema]
+    renamed = frame.toDF(*(f"c{at}" for at in range(len(kinds))))
+    return renamed.selectExpr(
+        *(f"hex(c{at})" if kind == "binary" else f"cast(c{at} as string)" for at, kind in enumerate(kinds))
+    )
+
+
+def kind_of(error: Exception) -> str:
+    """What an error is about, without its words: Spark's condition, or the class of the exception."""
+    text = str(error)
+    found = re.search(r"\[([A-Z_]+(?:\.[A-Z_]+)*)\]", text) or re.search(r"(\w+(?:Exception|Error))\b", text)
+    return found[1] if found else type(error).__name__
+
+
+def answer(spark: SparkSession, query: str, by: str) -> list[str] | str:
+    try:
+        rows = texts(spark.sql(query.format(t=f"t_{by}"))).collect()
+    except Exception as error:
+        return f"error {kind_of(error)}"
+    return sorted(map(repr, map(tuple, rows)))
+
+
+class Session:
+    """A table, and its queries, in a session."""
+
+    def __init__(self, spark: SparkSession, folder: Path, seed: int) -> None:
+        self.spark, self.seed = spark, seed
+        self.folder = folder / f"t{seed}"
+        self.random = random.Random(seed * 7919 + 1)
+
+    def table(self) -> Table:
+        """Writes the table, and makes a view of it for each reader."""
+        made = Maker(self.spark, self.seed).make(self.folder)
+        schema = self.schema(made)
+        for by in READERS:
+            reader = self.spark.read.format(by)
+            if by == "coldframe":
+                reader = reader.option("batch_rows", self.random.choice(("100", "4096", "16384")))
+                reader = reader.option("split_bytes", self.random.choice(("16k", "128m")))
+            reader = reader.schema(schema) if schema else reader
+            reader.load(str(self.folder)).createOrReplaceTempView(f"t_{by}")
+        add_samples(made, self.spark.table("t_orc"))
+        return made
+
+    def schema(self, table: Table) -> str | None:
+        """Sometimes a schema to read by: other order and case, more columns, wider types, NOT NULL."""
+        if len(table.writers) == 1 and self.random.random() < 0.6:
+            return None
+        wider = {"tinyint": "int", "smallint": "int", "int": "bigint", "float": "double"}
+        columns: list[Column] = []
+        for column in table.columns:
+            kind = column.type
+            if self.random.random() < 0.25:
+                kind = wider.get(kind, kind)
+            columns.append(
+                Column(
+                    column.name.upper() if self.random.random() < 0.2 else column.name, kind, column.is_key
+                )
+            )
+        of_files = [column for column in columns if not column.is_key]
+        if self.random.random() < 0.5:
+            self.random.shuffle(of_files)
+        keys = [column for column in columns if column.is_key]
+        extra = [Column("lacking", "array<int>")] if self.random.random() < 0.4 else []
+        table.columns = of_files + extra + keys
+        texts = []
+        for column in table.columns:
+            is_strict = self.random.random() < 0.1 and not column.is_key
+            texts.append(f"`{column.name}` {column.type}{' NOT NULL' if is_strict else ''}")
+        return ", ".join(texts)
+
+    def run(self, only: int | None = None) -> tuple[int, list[Difference]]:
+        """The number of queries, and the differences. `only`: the number of the single query to run."""
+        found: list[Difference] = []
+        table = self.table()
+        queries = Queries(table, self.random)
+        for number in range(QUERIES_OF_A_TABLE):
+            chosen, query = settings(self.random), queries.make()
+            if only is not None and number != only:
+                continue
+            for name, value in chosen.items():
+                self.spark.conf.set(name, value)
+            answers = [answer(self.spark, query, by) for by in READERS]
+            if answers[0] != answers[1]:
+                apart = answers
+                if not any(isinstance(value, str) for value in answers):
+                    counts = [Counter(value) for value in answers]
+                    apart = [
+                        [f"of {len(value)} rows", *list((own - other).elements())[:5]]
+                        for value, own, other in zip(answers, counts, reversed(counts), strict=True)
+                    ]
+                why = reason(table, query, chosen, answers[0], answers[1])
+                found.append(Difference(self.seed, number, query, (apart[0], apart[1]), why))
+        for name in settings(random.Random(0)):
+            self.spark.conf.unset(name)
+        shutil.rmtree(self.folder, ignore_errors=True)
+        return QUERIES_OF_A_TABLE if only is None else 1, found
