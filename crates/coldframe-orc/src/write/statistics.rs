@@ -131,9 +131,11 @@ impl Statistics {
                 });
             }
             OfType::Double(range, sum) => {
+                // The outer zeros: readers that compare by bits, such as Java's, find zeros of either sign.
+                let outer = |bound: f64, zero: f64| if bound == 0.0 { zero } else { bound };
                 to.double_statistics = Some(proto::DoubleStatistics {
-                    minimum: range.map(|r| r.0),
-                    maximum: range.map(|r| r.1),
+                    minimum: range.map(|r| outer(r.0, -0.0)),
+                    maximum: range.map(|r| outer(r.1, 0.0)),
                     sum: Some(*sum),
                 });
             }
@@ -287,6 +289,19 @@ mod tests {
         assert_eq!(successor("a\u{10ffff}").as_deref(), Some("b"));
         assert_eq!(successor("\u{d7ff}").as_deref(), Some("\u{e000}"));
         assert_eq!(cut(&long.as_bytes()[..1024]), None);
+    }
+
+    #[test]
+    fn bounds_of_zero_are_the_outer_zeros() {
+        let bounds = |min: f64, max: f64| {
+            let all = Statistics::new(OfType::Double(Some((min, max)), 0.0));
+            let stored = all.to_proto().double_statistics.unwrap();
+            [stored.minimum, stored.maximum].map(|bound| bound.unwrap().to_bits())
+        };
+        let bits = |min: f64, max: f64| [min, max].map(f64::to_bits);
+        assert_eq!(bounds(0.0, -0.0), bits(-0.0, 0.0));
+        assert_eq!(bounds(0.0, 5.0), bits(-0.0, 5.0));
+        assert_eq!(bounds(-5.0, -0.0), bits(-5.0, 0.0));
     }
 
     #[test]
