@@ -225,7 +225,7 @@ class HudiDataset(HiveDataset):
         # Hudi's columns have units of their own.
         given.pop("timestamp_unit", None)
         place = locations.readable(definition.location or "")
-        opening = replace(arguments, format="hudi", options=given)
+        opening = replace(arguments, format=definition.format, options=given)
         Dataset.__init__(self, [(place, [], None)], opening, partitioned=False)
         self.definition, self._label, self._given = definition, definition.full_name, filter
         self._uris, self._locations, self._original = uris, locations, arguments

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
 COLUMNS = "id string, part string, ts long, name string, amount double, n int, flag boolean"
@@ -88,7 +89,13 @@ class Table:
     def live(self) -> None:
         self.write(self.dice.choice(["bulk_insert", "insert", "upsert"]))
         for _ in range(self.dice.randint(2, 5)):
-            self.write(self.dice.choice(["upsert", "upsert", "upsert", "delete", "insert_overwrite"]))
+            operation = self.dice.choice(["upsert", "upsert", "upsert", "delete", "insert_overwrite"])
+            try:
+                self.write(operation)
+            except Py4JJavaError as refusal:
+                # What the refused write left behind is a part of the history.
+                print(f"{self.path}: {operation}: {refusal.java_exception}", file=sys.stderr)
+                return
 
     def instants(self) -> list[str]:
         commits = self.spark.read.format("hudi").load(self.path).select("_hoodie_commit_time").distinct()

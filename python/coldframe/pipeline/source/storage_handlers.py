@@ -49,7 +49,7 @@ def hudi_table(table: Definition, locations: Locations) -> HandledTable | None:
     view, place = table.hudi_view, table.location
     if view is None or place is None or table.is_view:
         return None
-    return HandledTable(locations.readable(place), Reading("hudi", {"view": view}, is_only=False))
+    return HandledTable(locations.readable(place), Reading(table.format, {"view": view}, is_only=False))
 
 
 def handled_table(table: Definition, locations: Locations) -> HandledTable | None:
