@@ -151,14 +151,18 @@ def test_a_closed_log_ends_where_its_trailer_begins(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("header", "what"),
-    [(b"\x08\x01", "compressed"), (b"\x30\x01", "compressed"), (b"\x12\x01k", "encrypted")],
+    [
+        (b"\x08\x01\x30\x01", "write-ahead logs with compressed values that name no codec"),
+        (b"\x12\x01k", "encrypted write-ahead logs"),
+    ],
+    ids=["compressed", "encrypted"],
 )
 def test_logs_that_are_not_read_are_named(tmp_path: Path, header: bytes, what: str) -> None:
     root = tmp_path / "hbase"
     shutil.copytree(ROOT, root)
     [log] = (path for path in (root / "WALs").rglob("*") if path.is_file())
     log.write_bytes(b"PWAL" + bytes([len(header)]) + header)
-    with pytest.raises(cf.UnsupportedError, match=f"{what} write-ahead logs; `wal=False`"):
+    with pytest.raises(cf.UnsupportedError, match=f"{what}; `wal=False`"):
         cf.open(root, as_of=AS_OF).read()
     flushed = cf.open(root, as_of=AS_OF, wal=False)
     assert flushed.read().equals(latest(wal=False))
