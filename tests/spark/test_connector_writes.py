@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from spark_data import held
+from spark_data import HAS_PYTHON_SOURCE, held
 from test_like_sparks_reader import settings
 
 from coldframe.spark.connector import is_loaded
@@ -121,6 +122,44 @@ def test_rows_that_are_read_may_be_overwritten(spark: SparkSession, tmp_path: Pa
         "overwrite"
     ).save(path)
     assert read(spark, "coldframe", tmp_path / "t") == ["Row(id=1)", "Row(id=2)", "Row(id=3)"]
+
+
+BOTH = ["coldframe", *(["coldframe_orc"] if HAS_PYTHON_SOURCE else [])]
+
+
+@pytest.mark.parametrize("by", BOTH)
+@pytest.mark.parametrize("killed", range(4))
+def test_an_overwrite_that_was_killed_is_completed(
+    spark: SparkSession, tmp_path: Path, by: str, killed: int
+) -> None:
+    path, staged = tmp_path / "t", tmp_path / "t/_coldframe-1"
+    spark.range(3).coalesce(1).write.format("coldframe").save(str(path))
+    [old] = [each.name for each in path.glob("part-*")]
+    # As a kill leaves it: after the record, after deleting, in the middle of moving, after moving.
+    spark.range(10, 14, 1, 2).write.format("coldframe").save(str(staged))
+    record = {"staged": staged.name, "replaced": [old], "end": True}
+    (path / "_coldframe-written.json").write_text(json.dumps(record, separators=(",", ":")))
+    if killed > 0:
+        (path / old).unlink()
+    for file in sorted(staged.glob("part-*"))[: max(killed - 1, 0)]:
+        file.rename(path / file.name)
+    with pytest.raises(Exception, match="write there again"):
+        spark.read.format(by).load(str(path)).collect()
+    spark.range(20, 21).coalesce(1).write.format(by).mode("append").save(str(path))
+    assert read(spark, by, path) == [f"Row(id={at})" for at in (10, 11, 12, 13, 20)]
+    assert not staged.exists()
+    assert not (path / "_coldframe-written.json").exists()
+
+
+@pytest.mark.parametrize("by", BOTH)
+def test_an_overwrite_leaves_only_the_new_files(spark: SparkSession, tmp_path: Path, by: str) -> None:
+    path = tmp_path / "t"
+    for low in (0, 10):
+        writer = spark.range(low, low + 3).coalesce(1).write.format(by).mode("overwrite")
+        writer.save(str(path))
+        assert read(spark, "orc", path) == [f"Row(id={at})" for at in range(low, low + 3)]
+    assert [each.name for each in path.iterdir() if each.name.startswith("_coldframe")] == []
+    assert (path / "_SUCCESS").exists() == (by == "coldframe")
 
 
 def test_the_format_is_that_of_the_files_there(spark: SparkSession, tmp_path: Path) -> None:

@@ -51,8 +51,8 @@ def texts(frame: DataFrame) -> DataFrame:
 def kind_of(error: Exception) -> str:
     """What an error is about, without its words: Spark's condition, or the class of the exception."""
     text = str(error)
-    found = re.search(r"\[([A-Z_]+(?:\.[A-Z_]+)*)\]", text) or re.search(r"(\w+(?:Exception|Error))\b", text)
-    return found[1] if found else type(error).__name__
+    match = re.search(r"\[([A-Z_]+(?:\.[A-Z_]+)*)\]", text) or re.search(r"(\w+(?:Exception|Error))\b", text)
+    return match[1] if match else type(error).__name__
 
 
 def answer(spark: SparkSession, query: str, by: str) -> list[str] | str:
@@ -114,7 +114,7 @@ class Session:
 
     def run(self, only: int | None = None) -> tuple[int, list[Difference]]:
         """The number of queries, and the differences. `only`: the number of the single query to run."""
-        found: list[Difference] = []
+        differences: list[Difference] = []
         table = self.table()
         queries = Queries(table, self.random)
         for number in range(QUERIES_OF_A_TABLE):
@@ -133,8 +133,8 @@ class Session:
                         for value, own, other in zip(answers, counts, reversed(counts), strict=True)
                     ]
                 why = reason(table, query, chosen, answers[0], answers[1])
-                found.append(Difference(self.seed, number, query, (apart[0], apart[1]), why))
+                differences.append(Difference(self.seed, number, query, (apart[0], apart[1]), why))
         for name in settings(random.Random(0)):
             self.spark.conf.unset(name)
         shutil.rmtree(self.folder, ignore_errors=True)
-        return QUERIES_OF_A_TABLE if only is None else 1, found
+        return QUERIES_OF_A_TABLE if only is None else 1, differences

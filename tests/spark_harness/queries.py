@@ -1,4 +1,4 @@
-"""Random queries of a table. `{t}` stands for the table, which each reader has under another name."""
+"""Random queries of a table. `{t}` is the table, which each reader has under another name."""
 
 from __future__ import annotations
 
@@ -41,20 +41,20 @@ class Queries:
 
     def paths(self) -> list[tuple[str, str]]:
         """Columns and fields within them, with their types."""
-        found = []
+        paths = []
         for column in self.table.columns:
-            found.append((column.name, column.type))
+            paths.append((column.name, column.type))
             if column.type.startswith("struct<x:"):
-                found.append((f"{column.name}.y", column.type.rsplit("Y:", 1)[1].rstrip(">")))
-                found.append((f"{column.name}.x", "?"))
+                paths.append((f"{column.name}.y", column.type.rsplit("Y:", 1)[1].rstrip(">")))
+                paths.append((f"{column.name}.x", "?"))
             elif column.type.startswith("array<"):
-                found.append((f"size({column.name})", "int"))
+                paths.append((f"size({column.name})", "int"))
                 if column.type.startswith("array<struct<"):
-                    found.append((f"{column.name}.Y", "?"))
+                    paths.append((f"{column.name}.Y", "?"))
             elif column.type.startswith("map<"):
-                found.append((f"{column.name}['k']", "?"))
-                found.append((f"size({column.name})", "int"))
-        return found
+                paths.append((f"{column.name}['k']", "?"))
+                paths.append((f"size({column.name})", "int"))
+        return paths
 
     def literal(self, column: Column) -> str:
         texts = self.table.samples.get(column.name) or ["1"]

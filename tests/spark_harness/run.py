@@ -40,9 +40,9 @@ def main() -> int:
     ran, ours, seed = 0, 0, given.seed
     with tempfile.TemporaryDirectory(prefix="harness-") as folder:
         while ran < given.queries:
-            count, found = Session(spark, Path(folder), seed).run(given.query)
+            count, differences = Session(spark, Path(folder), seed).run(given.query)
             ran, seed = ran + count, seed + 1
-            for difference in found:
+            for difference in differences:
                 ours += difference.why is None
                 print(difference, f"\n  known: {difference.why}" if difference.why else "", flush=True)
             print(f"{ran} queries, {ours} differences of ours", file=sys.stderr, flush=True)

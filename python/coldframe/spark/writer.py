@@ -5,12 +5,17 @@
 
 In a store with folders, the driver creates the folder before any task runs, and no task creates it again:
 Spark does not wait for the other tasks of a job that it aborts, and their late writes must not create the
-deleted folder again. `overwrite` deletes the old files after the new files are in place.
+deleted folder again.
+
+When all tasks are done, `overwrite` writes a record (`_coldframe-written.json`), deletes the old files,
+publishes the new ones and deletes the record. While there is a record, coldframe refuses to read the folder;
+the next write, by this source or by the connector for the JVM, first completes what was interrupted.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,8 +26,10 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 import coldframe
-from coldframe._coldframe import ColdframeError, Store, formats
+from coldframe._coldframe import ColdframeError, NotFoundError, Store, formats
+from coldframe.json_input import parse_json
 from coldframe.literals import WrittenFormat
+from coldframe.publishing import RECORD
 from coldframe.sources import open_store
 from coldframe.spark.options import WriteOptions
 
@@ -80,12 +87,17 @@ class ColdframeWriter(DataSourceArrowWriter):
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Runs once, when all tasks are done: gives the files their final names."""
         store = self.store
+        _complete_last(store)
         names = [message.name for message in messages if isinstance(message, WrittenFile) and message.name]
-        before = _data_files(store) if self.overwrite else []
+        if self.overwrite:
+            replaced = _data_files(store)
+            record = {"staged": self.staging, "replaced": replaced, "end": True}
+            # In the form of the connector (Replacement.java), which looks for it as text.
+            store.put(RECORD, json.dumps(record, separators=(",", ":")).encode(), mode="over")
+            _replace(store, self.staging, replaced)
+            return
         for name in names:
             store.publish(f"{self.staging}/{name}", name)
-        for path in before:
-            store.delete(path)
         _forget(store, self.staging)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
@@ -98,6 +110,29 @@ class ColdframeWriter(DataSourceArrowWriter):
             store.publish(self.staging, dead, mode="over")
         _forget(store, self.staging)
         _forget(store, dead)
+
+
+def _complete_last(store: Store) -> None:
+    """Completes an overwrite of the folder that was interrupted, if there is one."""
+    try:
+        record = parse_json(store.read(RECORD))
+    except (NotFoundError, ValueError):
+        return  # none, or the record was not written whole, so that nothing has been replaced yet
+    if isinstance(record, dict) and isinstance(record.get("replaced"), list) and record.get("end"):
+        _replace(store, str(record["staged"]), [str(path) for path in record["replaced"]])
+
+
+def _replace(store: Store, staged: str, replaced: list[str]) -> None:
+    """Replaces files by the staged ones, then deletes the record. May be repeated from the start."""
+    for path in replaced:
+        with contextlib.suppress(NotFoundError):
+            store.delete(path)
+    with contextlib.suppress(NotFoundError):
+        for path in _data_files(store.below(staged)):
+            store.publish(f"{staged}/{path}", path, mode="over")
+    _forget(store, staged)
+    with contextlib.suppress(NotFoundError):
+        store.delete(RECORD)
 
 
 def _forget(store: Store, folder: str) -> None:

@@ -27,8 +27,8 @@ import org.apache.spark.sql.SaveMode;
 import org.apache.spark.sql.internal.SQLConf;
 
 /**
- * Writes rows into a folder of files, through Spark's own committer ({@link WrittenFiles}). An overwrite deletes the files
- * that were there after the new ones are in place; if it replaces single partitions (dynamic mode), Spark does that.
+ * Writes rows into a folder of files, through Spark's own committer ({@link WrittenFiles}). An overwrite is a {@link Replacement};
+ * if it replaces the partitions that have new rows (dynamic mode), Spark does that.
  */
 final class Writes {
   private static final String DYNAMIC = "partitionoverwritemode";
@@ -103,8 +103,8 @@ final class Writes {
     try {
       for (String each : paths) {
         Writes at = new Writes(each);
-        FileStatus[] found = at.files.globStatus(at.root);
-        if (found == null || found.length == 0) {
+        FileStatus[] entries = at.files.globStatus(at.root);
+        if (entries == null || entries.length == 0) {
           return false;
         }
       }
@@ -134,17 +134,61 @@ final class Writes {
     boolean isReplacing = mode == SaveMode.Overwrite && (partitions.isEmpty() || !dynamic.equalsIgnoreCase("dynamic"));
     Writes writes = new Writes(path);
     boolean isLooking = mode == SaveMode.Append || mode == SaveMode.Overwrite;
+    if (isLooking) {
+      writes.completeLast();
+    }
     List<FileStatus> before = isLooking ? writes.listed(isReplacing ? Integer.MAX_VALUE : LOOKED_AT) : Collections.emptyList();
     String format = options.containsKey("as") ? options.get("as") : options.get("format");
     options.put("as", format == null ? writes.formatOf(before) : format);
+    if (isReplacing) {
+      writes.replace(before, replaced, options, partitions, data);
+    } else {
+      write(path, mode, options, partitions, data);
+    }
+  }
+
+  private static void write(
+      String path, SaveMode mode, Map<String, String> options, List<String> partitions, Dataset<Row> data) {
     data.write()
         .format(WrittenFiles.class.getName())
         .options(options)
         .partitionBy(partitions.toArray(new String[0]))
-        .mode(isReplacing ? SaveMode.Append : mode)
+        .mode(mode)
         .save(path);
-    if (isReplacing) {
-      writes.delete(before, replaced);
+  }
+
+  /** Writes all rows before the first old file is deleted: the query may read the old files. */
+  private void replace(
+      List<FileStatus> before, Predicate<String> replaced, Map<String, String> options, List<String> partitions, Dataset<Row> data) {
+    Replacement replacement = new Replacement(files, root);
+    List<String> old = new ArrayList<>();
+    for (FileStatus file : before) {
+      String path = below(file.getPath());
+      if (replaced.test(path)) {
+        old.add(path);
+      }
+    }
+    boolean isWritten = false;
+    try {
+      write(replacement.staged().toString(), SaveMode.Append, options, partitions, data);
+      isWritten = true;
+    } finally {
+      if (!isWritten) {
+        replacement.abandon();
+      }
+    }
+    try {
+      replacement.publish(old);
+    } catch (IOException e) {
+      throw failed(root, e);
+    }
+  }
+
+  private void completeLast() {
+    try {
+      Replacement.completeLast(files, root);
+    } catch (IOException e) {
+      throw failed(root, e);
     }
   }
 
@@ -205,27 +249,6 @@ final class Writes {
       }
     }
     return "orc";
-  }
-
-  private void delete(List<FileStatus> before, Predicate<String> replaced) {
-    try {
-      for (FileStatus file : before) {
-        if (replaced.test(below(file.getPath()))) {
-          files.delete(file.getPath(), false);
-          deleteEmpty(file.getPath().getParent());
-        }
-      }
-    } catch (IOException e) {
-      throw failed(root, e);
-    }
-  }
-
-  /** Deletes the folder of a partition that has no file any more. */
-  private void deleteEmpty(Path folder) throws IOException {
-    if (!below(folder).isEmpty() && folder.getName().contains("=") && files.listStatus(folder).length == 0) {
-      files.delete(folder, false);
-      deleteEmpty(folder.getParent());
-    }
   }
 
   private static ColdframeError failed(Path what, IOException e) {
