@@ -167,10 +167,10 @@ impl Compression {
         let Some(qualifier) = text(&mut self.qualifiers, log).within(|| "qualifier")? else {
             return Ok(None);
         };
-        let found =
+        let actual =
             [&row, &family, &qualifier].iter().fold(KEY_OVERHEAD, |sum, part| sum + part.len() as u64);
-        if found != key_len {
-            return Err(Error::corrupt(format!("expected a key of {key_len} bytes, found one of {found}")));
+        if actual != key_len {
+            return Err(Error::corrupt(format!("expected a key of {key_len} bytes, found one of {actual}")));
         }
         let lengths = (i16::try_from(row.len()), i8::try_from(family.len()), u16::try_from(tags_len));
         let (Ok(row_len), Ok(family_len), Ok(tags)) = lengths else {
@@ -227,8 +227,8 @@ impl Compression {
             let end = out.len().saturating_add(raw);
             codec.decompress(&mut self.decompressor, &stream, raw, out)?;
             if out.len() != end {
-                let found = out.len().saturating_add(raw).saturating_sub(end);
-                return Err(Error::corrupt(format!("expected {raw} bytes, found {found}")));
+                let actual = out.len().saturating_add(raw).saturating_sub(end);
+                return Err(Error::corrupt(format!("expected {raw} bytes, found {actual}")));
             }
         }
         Ok(Some(()))

@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_whose_values_repeat_are_found() {
+    fn columns_repeat_or_do_not() {
         let rows = 30_000u32;
         let text = |distinct: u32| -> ArrayRef {
             Arc::new(StringArray::from_iter_values((0..rows).map(|row| format!("text {}", row % distinct))))
