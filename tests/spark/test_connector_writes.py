@@ -152,6 +152,23 @@ def test_an_overwrite_that_was_killed_is_completed(
 
 
 @pytest.mark.parametrize("by", BOTH)
+@pytest.mark.parametrize(("staged", "replaced"), [("_coldframe-1", "../kept"), ("../_coldframe-1", "x")])
+def test_a_record_deletes_nothing_outside_its_folder(
+    spark: SparkSession, tmp_path: Path, by: str, staged: str, replaced: str
+) -> None:
+    path = tmp_path / "t"
+    spark.range(3).write.format("coldframe").save(str(path))
+    (tmp_path / "kept").write_bytes(b"x")
+    (tmp_path / "_coldframe-1").mkdir()
+    record = {"staged": staged, "replaced": [replaced], "end": True}
+    (path / "_coldframe-written.json").write_text(json.dumps(record, separators=(",", ":")))
+    with pytest.raises(Exception, match=r"below the folder|not the record"):
+        spark.range(1).write.format(by).mode("append").save(str(path))
+    assert (tmp_path / "kept").exists()
+    assert (tmp_path / "_coldframe-1").exists()
+
+
+@pytest.mark.parametrize("by", BOTH)
 def test_an_overwrite_leaves_only_the_new_files(spark: SparkSession, tmp_path: Path, by: str) -> None:
     path = tmp_path / "t"
     for low in (0, 10):

@@ -26,10 +26,10 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 import coldframe
-from coldframe._coldframe import ColdframeError, NotFoundError, Store, formats
+from coldframe._coldframe import ColdframeError, NotFoundError, SchemaError, Store, formats
 from coldframe.json_input import parse_json
 from coldframe.literals import WrittenFormat
-from coldframe.publishing import RECORD
+from coldframe.publishing import RECORD, STAGED
 from coldframe.sources import open_store
 from coldframe.spark.options import WriteOptions
 
@@ -61,7 +61,7 @@ class ColdframeWriter(DataSourceArrowWriter):
     @property
     def staging(self) -> str:
         """The folder of the tasks' files; readers ignore names that begin with `_`."""
-        return f"_coldframe-{self.job}"
+        return f"{STAGED}{self.job}"
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Runs in the task: writes its rows to its own file."""
@@ -118,8 +118,12 @@ def _complete_last(store: Store) -> None:
         record = parse_json(store.read(RECORD))
     except (NotFoundError, ValueError):
         return  # none, or the record was not written whole, so that nothing has been replaced yet
-    if isinstance(record, dict) and isinstance(record.get("replaced"), list) and record.get("end"):
-        _replace(store, str(record["staged"]), [str(path) for path in record["replaced"]])
+    if not (isinstance(record, dict) and isinstance(record.get("replaced"), list) and record.get("end")):
+        return
+    staged = str(record.get("staged"))
+    if not staged.startswith(STAGED) or "/" in staged:
+        raise SchemaError(f"{store.url_of(RECORD)}: not the record of a write")
+    _replace(store, staged, [str(path) for path in record["replaced"]])
 
 
 def _replace(store: Store, staged: str, replaced: list[str]) -> None:

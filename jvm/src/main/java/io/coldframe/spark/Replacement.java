@@ -141,8 +141,13 @@ final class Replacement {
     return all;
   }
 
-  /** A path below the folder; names may have a colon. */
+  /** A path below the folder; names may have a colon. Whoever can write a record must not reach files elsewhere. */
   private Path below(String path) {
+    for (String part : path.split("/", -1)) {
+      if (part.isEmpty() || part.equals(".") || part.equals("..")) {
+        throw new ColdframeError(new Path(root, RECORD) + ": expected paths below the folder, found " + path);
+      }
+    }
     return new Path(root.toString() + "/" + path);
   }
 
