@@ -284,9 +284,9 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--order",
-        default="found",
-        choices=["found", "size", "age", "name"],
-        help="tables that come first: as found, the largest, the oldest, or by name (default: found)",
+        default="listed",
+        choices=["listed", "size", "age", "name"],
+        help="tables that come first: as listed, the largest, the oldest, or by name (default: listed)",
     )
     parser.add_argument(
         "--waves",

@@ -123,7 +123,7 @@ def migrate(
     verify: bool = True,
     fresh: bool = False,
     adopt: bool = False,
-    order: str = "found",
+    order: str = "listed",
     waves: Sequence[str] = (),
     max_bytes_per_second: int | None = None,
     window: str | None = None,
@@ -187,7 +187,7 @@ def migrate(
             an earlier run has done. The earlier result stays until the new one is complete. adopt: makes
             Iceberg tables over the files where they are, and converts only files that no metadata can make
             right; works in this process, without `spark`: see docs/adopting.md. order: which tables are
-            converted first: as `"found"`, by `"size"` (the largest first), `"age"` (the oldest first) or
+            converted first: as `"listed"`, by `"size"` (the largest first), `"age"` (the oldest first) or
             `"name"`. waves: names, paths or patterns of tables that come before all others, in this order.
             max_bytes_per_second: how much of the source tasks may read in a second, on average. window: the
             hours in which tasks start, `"22:00-06:00"` in local time; a run waits for them. progress: is

@@ -45,7 +45,7 @@ _CHOICES = {
     "on_foreign_changes": ("refuse", "append"),
     "timestamp_unit": ("us", "ns"),
     "others": ("list", "spark"),
-    "order": ("found", "size", "age", "name"),
+    "order": ("listed", "size", "age", "name"),
 }
 _WINDOW = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)-([01]?\d|2[0-3]):([0-5]\d)\Z")
 
@@ -99,8 +99,8 @@ class Options:
     """The suffix of the other tables' names in the catalog, those without an entry in `rename`."""
     switch: bool = False
     """Whether verified tables take over the names of their source tables."""
-    order: str = "found"
-    """The order in which tables are converted: as found, the largest first, the oldest first, or by name."""
+    order: str = "listed"
+    """The order in which tables are converted: as listed, the largest first, the oldest first, or by name."""
     waves: tuple[str, ...] = ()
     """Names, paths or patterns of tables that are converted before others, in this order."""
     max_bytes_per_second: int | None = None
@@ -130,7 +130,7 @@ class Options:
             raise ValueError("max_bytes_per_second must be at least 1")
         if self.window is not None:
             minutes_of(self.window)
-        if self.adopt and (self.order != "found" or self.waves or self.max_bytes_per_second or self.window):
+        if self.adopt and (self.order != "listed" or self.waves or self.max_bytes_per_second or self.window):
             raise ValueError("adopt: order, waves, max_bytes_per_second and window are for conversions")
         if self.catalog is None and (self.namespace or self.rename or self.suffix):
             raise ValueError("namespace, rename and suffix are for tables in a catalog: name one")

@@ -63,7 +63,7 @@ def in_order(works: Sequence[TableWork], options: Options) -> list[TableWork]:
             number = -sum(planned.file.share for planned in work.planned)
         elif options.order == "age":
             number = max((planned.file.mtime_ns for planned in work.planned), default=0)
-        return wave_of(work), number, "" if options.order == "found" else work.table.name
+        return wave_of(work), number, "" if options.order == "listed" else work.table.name
 
     ordered = sorted(works, key=place_of)
     for pattern, number in waves.items():
