@@ -370,6 +370,17 @@ class TestStatistics:
         spark.conf.set("spark.sql.cbo.enabled", False)
         assert self.of(frame.select("b")).rowCount().toString() == "None"
 
+    def test_spark_estimates_conditions_on_timestamp_ntz(self, spark: SparkSession, tmp_path: Path) -> None:
+        if spark.version.startswith("3.3"):
+            pytest.skip("no timestamp_ntz before Spark 3.4")
+        path = str(tmp_path / "t")
+        frame = spark.range(3).selectExpr("id", "timestamp_ntz'2020-01-01 00:00:00' + make_dt_interval(id) n")
+        frame.write.format("orc").save(path)
+        spark.read.format("coldframe").load(path).createOrReplaceTempView("times")
+        asked = "from times a where exists (select 1 from times b where a.id = b.id and b.n = "
+        asked = f"select id {asked} timestamp_ntz'2020-01-02 00:00:00')"
+        assert [row.id for row in spark.sql(asked).collect()] == [1]
+
     def test_statistics_of_columns_are_known(self, spark: SparkSession, table: Path) -> None:
         if spark.version.startswith("3.3"):
             pytest.skip("Spark asks for them from 3.4 on")

@@ -39,7 +39,8 @@ final class ColumnStatistics {
     Map<String, Object> values = new HashMap<>();
     values.put("nullCount", known[at] < 0 ? OptionalLong.empty() : OptionalLong.of(known[at]));
     values.put("distinctCount", known[at + 1] < 0 ? OptionalLong.empty() : OptionalLong.of(known[at + 1]));
-    boolean hasBounds = known[at + 2] != 0;
+    // Spark's estimates know no bounds of timestamp_ntz: they fail with a MatchError.
+    boolean hasBounds = known[at + 2] != 0 && !type.typeName().equals("timestamp_ntz");
     values.put("min", hasBounds ? Optional.of(Planned.number(known[at + 3], type)) : Optional.empty());
     values.put("max", hasBounds ? Optional.of(Planned.number(known[at + 4], type)) : Optional.empty());
     values.put("avgLen", OptionalLong.empty());
