@@ -267,7 +267,7 @@ impl Validity {
     }
 }
 
-/// Up to this many values between two that are kept, decoding is as cheap as skipping: a run has as many.
+/// Up to this many values between two kept ones, decoding them costs no more than skipping: a run of values has no more.
 const APART: usize = 512;
 
 /// Whether the rows that `kept` selects are so far apart that the values between them are skipped.
@@ -310,15 +310,36 @@ fn filtered(array: &ArrayRef, kept: &BooleanBuffer) -> Result<ArrayRef> {
     filter(array, &BooleanArray::new(kept.clone(), None)).map_err(arrow_error)
 }
 
-/// The rows of places among the rows that `kept` selects.
+/// The rows at these places among the rows that `kept` selects.
 fn rows_of_kept(places: &[usize], kept: &BooleanBuffer) -> Vec<usize> {
-    match places {
-        [] => Vec::new(),
-        places => {
-            let rows = kept.set_indices().enumerate();
-            rows.filter(|(place, _)| places.binary_search(place).is_ok()).map(|(_, row)| row).collect()
-        }
+    if places.is_empty() {
+        return Vec::new();
     }
+    let rows = kept.set_indices().enumerate();
+    rows.filter(|(place, _)| places.binary_search(place).is_ok()).map(|(_, row)| row).collect()
+}
+
+/// The places of these rows among the rows that `kept` selects.
+fn places_in_kept(rows: &[usize], kept: &BooleanBuffer) -> Vec<usize> {
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let places = kept.set_indices().enumerate();
+    places.filter(|(_, row)| rows.binary_search(row).is_ok()).map(|(place, _)| place).collect()
+}
+
+/// The dense values of the rows that `kept` selects. `values` reads those of some steps, with memory for so many.
+fn kept_values<T: Copy>(
+    validity: &Validity,
+    kept: &BooleanBuffer,
+    values: impl FnOnce(&[Step], usize) -> Result<Vec<T>>,
+) -> Result<Vec<T>> {
+    if is_sparse(kept) {
+        return values(&validity.steps(kept), kept.count_set_bits());
+    }
+    let mut all = values(&validity.all(), validity.valid)?;
+    keep_dense(&mut all, validity, kept);
+    Ok(all)
 }
 
 /// Of dense values, those of the rows that `kept` selects, dense again.

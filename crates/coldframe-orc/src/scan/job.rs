@@ -195,8 +195,8 @@ pub(crate) struct StripeJob {
     pub(crate) runs: VecDeque<Run>,
     /// The rows to decode as single row groups, if a scout may exclude some of them.
     pub(crate) candidates: VecDeque<Run>,
-    /// The positions and statistics of its row groups; `None` if the stripe is read from its start without them, or
-    /// until the rows that a scout finds need them.
+    /// The positions and statistics of its row groups; `None` if the stripe is read from its start without them, and
+    /// until [`super::decode::StripeBatches::locate`] reads them.
     pub(crate) groups: Option<Arc<Groups>>,
     /// The same for a scout's columns.
     pub(crate) of_scout: Option<Arc<Groups>>,

@@ -13,7 +13,10 @@ use coldframe_core::arrays::with_nulls;
 use coldframe_core::{Error, ErrorContext, Result, arrow_error};
 
 use super::input::{Bound, Input};
-use super::{ColumnReader, MalformedValue, Present, Validity, array, boxed, column, dense, reader, to_rows};
+use super::{
+    ColumnReader, MalformedValue, Present, Validity, array, boxed, column, dense, places_in_kept, reader,
+    to_rows,
+};
 use crate::layout::stripe::StreamKind;
 use crate::layout::types::{Column, Kind};
 use crate::scan::ranges::VALUES;
@@ -322,15 +325,8 @@ impl ColumnReader for Maps {
         let (validity, total) = self.lengths.read(rows, parent)?;
         let Kept { nulls, offsets, elements } = self.lengths.of_kept(&validity, total, kept);
         let keys = self.key.read_kept(total, None, &elements)?;
-        let malformed = self.malformed_rows(&keys)?;
-        let rows_kept = kept.set_indices().enumerate();
-        let places: Vec<usize> = match malformed.as_slice() {
-            [] => Vec::new(),
-            rows => {
-                rows_kept.filter(|(_, row)| rows.binary_search(row).is_ok()).map(|(place, _)| place).collect()
-            }
-        };
-        let nulls = with_nulls(nulls, kept.count_set_bits(), &places);
+        let malformed = places_in_kept(&self.malformed_rows(&keys)?, kept);
+        let nulls = with_nulls(nulls, kept.count_set_bits(), &malformed);
         let values = self.value.read_kept(total, None, &elements)?;
         self.maps(keys, values, offsets, nulls)
     }

@@ -10,8 +10,7 @@ use coldframe_encoding::calendar;
 
 use super::input::Input;
 use super::{
-    ColumnReader, Present, Step, array, boxed, dense, expand, is_sparse, keep_dense, placed, primitive,
-    to_rows,
+    ColumnReader, Present, Step, array, boxed, dense, expand, kept_values, placed, primitive, to_rows,
 };
 use crate::layout::stripe::StreamKind;
 use crate::layout::types::{Column, Kind};
@@ -140,16 +139,9 @@ where
         parent: Option<&NullBuffer>,
         kept: &BooleanBuffer,
     ) -> Result<ArrayRef> {
-        let (validity, of_kept) = (self.present.read(rows, parent)?, kept.count_set_bits());
-        let values = match is_sparse(kept) {
-            true => self.values(&validity.steps(kept), of_kept)?,
-            false => {
-                let mut values = self.values(&validity.all(), validity.valid)?;
-                keep_dense(&mut values, &validity, kept);
-                values
-            }
-        };
-        let (rows, validity) = (of_kept, validity.of_kept(kept));
+        let validity = self.present.read(rows, parent)?;
+        let values = kept_values(&validity, kept, |steps, rows| self.values(steps, rows))?;
+        let (rows, validity) = (kept.count_set_bits(), validity.of_kept(kept));
         Ok(array(primitive::<A, W>(placed(values, rows, &validity)?, validity.nulls)))
     }
 
@@ -232,16 +224,9 @@ macro_rules! floats {
                 parent: Option<&NullBuffer>,
                 kept: &BooleanBuffer,
             ) -> Result<ArrayRef> {
-                let (validity, of_kept) = (self.present.read(rows, parent)?, kept.count_set_bits());
-                let values = match is_sparse(kept) {
-                    true => self.values(&validity.steps(kept), of_kept)?,
-                    false => {
-                        let mut values = self.values(&validity.all(), validity.valid)?;
-                        keep_dense(&mut values, &validity, kept);
-                        values
-                    }
-                };
-                let (rows, validity) = (of_kept, validity.of_kept(kept));
+                let validity = self.present.read(rows, parent)?;
+                let values = kept_values(&validity, kept, |steps, rows| self.values(steps, rows))?;
+                let (rows, validity) = (kept.count_set_bits(), validity.of_kept(kept));
                 let values = placed(values, rows, &validity)?;
                 Ok(array(primitive::<$arrow, $word>(values, validity.nulls)))
             }
