@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use coldframe_core::{Error, ErrorContext, Limits, Result};
 
 use crate::layout::messages;
-use crate::layout::names::{META_REGION, TableName, is_region};
+use crate::layout::names::{META_REGION, RECOVERED_EDITS, TableName, is_region};
 use crate::layout::proto::{ColumnFamilySchema, TableSchema, TextPair};
 use crate::root::{Root, join, name_of};
 
@@ -92,7 +92,7 @@ fn families_of(root: &Root, table: &TableName, regions: &[String]) -> Result<Tab
     for region in regions {
         for entry in root.list(&join(&root.table(table), region))? {
             let name = name_of(&entry);
-            if entry.is_folder && name != "recovered.edits" {
+            if entry.is_folder && name != RECOVERED_EDITS {
                 let has_lists = root.list_all(&entry.path)?.iter().any(|e| name_of(e) == ".filelist");
                 *families.entry(name.to_owned()).or_default() |= has_lists;
             }

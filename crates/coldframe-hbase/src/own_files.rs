@@ -16,7 +16,7 @@ use coldframe_core::io::{Entry, Folder, files_below};
 use coldframe_core::{OpenOptions, Result};
 
 use crate::descriptor::Descriptor;
-use crate::layout::names::{StoreName, TableName, is_file, is_region};
+use crate::layout::names::{RECOVERED_EDITS, StoreName, TableName, is_file, is_region};
 use crate::options::Options;
 use crate::root::{Opened, Root};
 
@@ -101,7 +101,7 @@ fn of_table(parts: &[&str], table: &TableName, families: Option<&BTreeSet<String
     match parts {
         [".tabledesc" | ".tmp", name] => name.trim_start_matches('.').starts_with("tableinfo"),
         [region, ".regioninfo" | "..regioninfo.crc"] => is_region(region),
-        [region, "recovered.edits", name] => {
+        [region, RECOVERED_EDITS, name] => {
             let digits = name.trim_start_matches('-').trim_end_matches("seqid").trim_end_matches(['.', '_']);
             is_region(region) && (is_checksum(name) || digits.bytes().all(|b| b.is_ascii_digit()))
         }

@@ -24,11 +24,9 @@ use coldframe_hfile::{Cell, CellLayout};
 use prost::Message;
 
 use super::compressed_log::{Compression, Input};
-use super::names::META_REGION;
+use super::names::{META_REGION, RECOVERED_EDITS};
 use super::proto::{LogHeader, LogKey};
 
-/// The folder of logs with edits of one region.
-const RECOVERED: &str = "recovered.edits";
 const MAGIC: &[u8] = b"PWAL";
 const END: &[u8] = b"LAWP";
 /// The codec of Phoenix's index updates, and the number in place of a cell's length before such an update.
@@ -127,7 +125,7 @@ impl LogReader {
         if header.encryption_key.is_some() || secure(&header.writer_class) || secure(&header.codec_class) {
             return Err(Error::unsupported("encrypted write-ahead logs; `wal=False` reads what was flushed"));
         }
-        reader.compression = Compression::of(&header, path.contains(RECOVERED))?.map(Box::new);
+        reader.compression = Compression::of(&header, path.contains(RECOVERED_EDITS))?.map(Box::new);
         reader.has_index_updates = header.codec_class.is_some_and(|class| class.ends_with(INDEXED));
         if reader.has_index_updates && reader.compression.is_some() {
             return Err(Error::unsupported(

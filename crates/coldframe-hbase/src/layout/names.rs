@@ -15,6 +15,9 @@ use coldframe_core::{Error, Result};
 
 use super::proto;
 
+/// The folder of a region with logs of its edits, which HBase split off the logs of servers.
+pub(crate) const RECOVERED_EDITS: &str = "recovered.edits";
+
 /// The namespace of tables without an explicit namespace.
 const DEFAULT: &str = "default";
 

@@ -21,7 +21,9 @@ use coldframe_hfile::{HFile, Options as FileOptions, RawFile};
 use prost::Message;
 
 use crate::layout::messages;
-use crate::layout::names::{FileAt, StoreName, TableName, bulk_sequence_id, is_file, is_region};
+use crate::layout::names::{
+    FileAt, RECOVERED_EDITS, StoreName, TableName, bulk_sequence_id, is_file, is_region,
+};
 use crate::layout::policy::{Family, Tracker};
 use crate::layout::proto::{FileList, TimeRange};
 use crate::regions::alive::Region;
@@ -264,7 +266,7 @@ impl Shared {
                 }
             }
         }
-        let edits = join(&join(&self.root.table(&self.table), region), "recovered.edits");
+        let edits = join(&join(&self.root.table(&self.table), region), RECOVERED_EDITS);
         Ok(self.root.list(&edits)?.iter().any(|e| !e.is_folder && e.len > 0))
     }
 
@@ -286,7 +288,7 @@ impl Shared {
 
     /// Whether a region was opened once, which leaves a mark, or has edits of its own.
     pub(crate) fn was_opened(&self, region: &str) -> Result<bool> {
-        let folder = join(&join(&self.root.table(&self.table), region), "recovered.edits");
+        let folder = join(&join(&self.root.table(&self.table), region), RECOVERED_EDITS);
         Ok(!self.root.list(&folder)?.is_empty())
     }
 

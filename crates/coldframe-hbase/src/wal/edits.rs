@@ -19,6 +19,7 @@ use coldframe_core::{Damage, Error, Fault, Limits, OnError, Result};
 use coldframe_hfile::{Cell, CellLayout, CellSink, Plain, RowOrder};
 
 use crate::layout::log::each_cell;
+use crate::layout::names::RECOVERED_EDITS;
 use crate::regions::alive::Region;
 use crate::regions::files::{OpenRegion, Shared};
 use crate::root::{join, name_of};
@@ -124,7 +125,7 @@ impl Logs {
     /// The proof that a region was not closed since it was opened, so that its log must be here.
     fn never_closed(&self, region: &Region, open: &OpenRegion) -> Result<Option<String>> {
         let root = &self.shared.root;
-        let folder = join(&join(&root.table(&self.shared.table), &region.encoded), "recovered.edits");
+        let folder = join(&join(&root.table(&self.shared.table), &region.encoded), RECOVERED_EDITS);
         // HBase writes a file with a sequence id whenever a region is opened or closed; all edits up to that
         // id are in store files.
         let listed = root.list(&folder)?;
@@ -195,7 +196,7 @@ impl Logs {
     /// The `recovered.edits` files of a region.
     pub(crate) fn recovered(&self, region: &Region) -> Result<Vec<(String, u64)>> {
         let root = &self.shared.root;
-        let folder = join(&join(&root.table(&self.shared.table), &region.encoded), "recovered.edits");
+        let folder = join(&join(&root.table(&self.shared.table), &region.encoded), RECOVERED_EDITS);
         let listed = root.list(&folder)?;
         let is_log = |name: &str| {
             let digits = name.strip_prefix('-').unwrap_or(name);
