@@ -132,12 +132,8 @@ impl Reader {
     fn decoded(&mut self) -> Result<Option<RecordBatch>> {
         while self.left != Some(0) {
             if let Some(current) = &mut self.current {
-                let next = match current.rows.next_batch() {
-                    // Spark ignores the rest of a file that is gone, too.
-                    Err(e) if self.task.ignore_missing && e.is_not_found() => None,
-                    next => next?,
-                };
-                if let Some(batch) = next {
+                // Spark ignores the rest of a file that is gone, too.
+                if let Some(batch) = self.task.unless_gone(current.rows.next_batch())?.flatten() {
                     self.counts.rows += batch.num_rows() as u64;
                     if let Some(left) = &mut self.left {
                         *left = left.saturating_sub(batch.num_rows() as u64);
@@ -158,25 +154,22 @@ impl Reader {
     fn begin(&mut self, split: Split) -> Result<()> {
         let may_pass = self.task.plan.scan.on_error != OnError::Raise;
         let cut = match split.cut() {
-            Ok(cut) => cut,
             // A file that cannot be opened is reported only by the first of its shares.
             Err(e) if may_pass && Fault::is(&e) => match split.part {
                 Part::Share { number: 1.., .. } => Vec::new(),
                 _ => vec![split],
             },
-            Err(e) if self.task.ignore_missing && e.is_not_found() => Vec::new(),
-            Err(e) => return Err(e),
+            cut => self.task.unless_gone(cut)?.unwrap_or_default(),
         };
         for split in cut.into_iter().rev() {
             self.rest.push_front(split);
         }
         let Some(split) = self.rest.pop_front() else { return Ok(()) };
         let scan = Scan { limit: self.left, ..self.task.plan.scan.clone() };
-        match self.is_answered(&split, &scan) {
-            Ok(false) => {}
-            Ok(true) => return Ok(()),
-            Err(e) if self.task.ignore_missing && e.is_not_found() => return Ok(()),
-            Err(e) => return Err(e),
+        let answered = self.is_answered(&split, &scan);
+        // A file that is gone needs no reading either.
+        if self.task.unless_gone(answered)?.unwrap_or(true) {
+            return Ok(());
         }
         let rows = split.read(&scan)?;
         self.current = Some(Current { split, rows });

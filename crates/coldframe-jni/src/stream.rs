@@ -157,12 +157,9 @@ impl Stream {
         let storage: Arc<dyn Storage> = Arc::new(Stores(self.options.storage.clone()));
         let mut files = Vec::new();
         for path in &self.options.paths {
-            match discover(storage.as_ref(), &os_path(path), false) {
-                Ok(more) => match self.options.selection.of_listing(path, more) {
-                    Ok(selected) => files.extend(selected),
-                    Err(e) if e.is_not_found() => {}
-                    Err(e) => return Err(e),
-                },
+            let listed = discover(storage.as_ref(), &os_path(path), false);
+            match listed.and_then(|listed| self.options.selection.of_listing(path, listed)) {
+                Ok(selected) => files.extend(selected),
                 Err(e) if e.is_not_found() => {}
                 Err(e) => return Err(e),
             }

@@ -38,6 +38,14 @@ pub struct Task {
 }
 
 impl Task {
+    /// The result; `None` for a file that is gone, if such files have no rows.
+    pub(crate) fn unless_gone<T>(&self, result: Result<T>) -> Result<Option<T>> {
+        match result {
+            Err(e) if self.ignore_missing && e.is_not_found() => Ok(None),
+            result => result.map(Some),
+        }
+    }
+
     /// The task as bytes.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
         let header = json!({
