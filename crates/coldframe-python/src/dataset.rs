@@ -49,8 +49,8 @@ fn entry_from_python((path, pairs, known): EntryGiven) -> FileEntry {
     FileEntry { path: to_text(path.as_os_str()), pairs, known, listed: false, rows: None }
 }
 
-/// Converts an element of the sources: a path, a listed file (3-tuple; with a fourth element for default values, and a fifth for the stated number of rows), an open
-/// file, or (handle, name) of an object.
+/// Converts an element of the sources: a path, a listed file (a 3-tuple, or a 5-tuple that also has default values and the
+/// stated number of rows), an open file, or (handle, name) of an object.
 fn given(source: &Bound<'_, PyAny>, opening: &RawOpening) -> PyResult<Given> {
     if source.is_instance_of::<PyString>() {
         return Ok(Given::Path(source.extract::<PathBuf>()?.into_os_string()));

@@ -165,8 +165,8 @@ class Pace:
     _due: float = field(default=0.0, repr=False)
 
     def spells(self, works: Iterator[Work[R]]) -> Iterator[Iterator[Work[R]]]:
-        """The work, as an iterator for each time that the window is open. All outcomes of a spell must be
-        taken before the next one is requested: they do not wait for hours.
+        """The work in parts: one for each time that the window is open. Take all outcomes of a part before
+        you request the next one, which may mean hours of waiting.
         """
         ended = False
 

@@ -166,11 +166,11 @@ def long_table(
     classes: str = "",
     filter_by: str = "",
 ) -> str:
-    """A table that the page's script sorts and filters. If there are very many lines, the browser draws the
-    first at once, and the others, which are data, on request. `rest`: what has them all, for readers without
-    scripts.
+    """A table that the page's script sorts and filters.
 
-    A line is whether something is wrong with it, and its cells.
+    A line begins with whether something is wrong with it; its cells follow. The first `drawn` lines are HTML;
+    the others are data, which the script draws on request. `rest` names what has all lines, for readers
+    without scripts.
     """
     waiting = iter(lines)
     numeric = [head.startswith("#") for head in headers]

@@ -112,9 +112,6 @@ class Scratch:
 
         Concurrent changes may or may not be seen.
         """
-        if number not in self._many and prefix is None:
-            yield from sorted(self._few.get(number, {}).items())
-            return
         after, before = prefix, _end_of(prefix)
         while page := self.page(number, after, before=before):
             yield from page
