@@ -94,6 +94,14 @@ def _add_conversion(parser: argparse.ArgumentParser) -> None:
         "wrong are converted",
     )
     parser.add_argument(
+        "--detach",
+        action="append",
+        default=[],
+        metavar="TABLE",
+        help="with --adopt: a table, or a pattern of tables, that is to read no file of the source any more: "
+        "its files that still lie there are converted; repeatable",
+    )
+    parser.add_argument(
         "--schema", metavar="TABLES.TOML", help="schemas of the tables (default: SRC/tables.toml, if any)"
     )
     parser.add_argument(
@@ -451,6 +459,7 @@ def _options(arguments: argparse.Namespace) -> Options:
         verify=not arguments.no_verify,
         fresh=arguments.fresh,
         adopt=arguments.adopt,
+        detach=tuple(arguments.detach),
         metastore=arguments.metastore,
         tables=tuple(arguments.tables),
         locations=pairs(arguments.location, "--location"),

@@ -123,6 +123,7 @@ def migrate(
     verify: bool = True,
     fresh: bool = False,
     adopt: bool = False,
+    detach: Sequence[str] = (),
     order: str = "listed",
     waves: Sequence[str] = (),
     max_bytes_per_second: int | None = None,
@@ -186,7 +187,8 @@ def migrate(
             `"none"`. verify: whether everything written is read back and compared. fresh: converts again what
             an earlier run has done. The earlier result stays until the new one is complete. adopt: makes
             Iceberg tables over the files where they are, and converts only files that no metadata can make
-            right; works in this process, without `spark`: see docs/adopting.md. order: which tables are
+            right; works in this process, without `spark`: see docs/adopting.md. detach: names or patterns of
+            adopted tables whose files in the source are converted as well. order: which tables are
             converted first: as `"listed"`, by `"size"` (the largest first), `"age"` (the oldest first) or
             `"name"`. waves: names, paths or patterns of tables that come before all others, in this order.
             max_bytes_per_second: how much of the source tasks may read in a second, on average. window: the
@@ -214,6 +216,7 @@ def migrate(
         verify=verify,
         fresh=fresh,
         adopt=adopt,
+        detach=tuple(detach),
         metastore=metastore,
         tables=tuple(only),
         locations=dict(locations or {}),

@@ -59,6 +59,8 @@ class Options:
     """The format of the files of an Iceberg table: Parquet or ORC."""
     adopt: bool = False
     """Whether files stay where they are, below an Iceberg table over them."""
+    detach: tuple[str, ...] = ()
+    """Names or patterns of adopted tables that no longer read the source: all their files are converted."""
     on_error: str = "raise"
     on_vanished: str = "fail"
     most_vanished: float = 0.5
@@ -130,6 +132,8 @@ class Options:
             raise ValueError("max_bytes_per_second must be at least 1")
         if self.window is not None:
             minutes_of(self.window)
+        if self.detach and not self.adopt:
+            raise ValueError("detach: only adopted tables read files of the source; pass adopt as well")
         if self.adopt and (self.order != "listed" or self.waves or self.max_bytes_per_second or self.window):
             raise ValueError("adopt: order, waves, max_bytes_per_second and window are for conversions")
         if self.catalog is None and (self.namespace or self.rename or self.suffix):

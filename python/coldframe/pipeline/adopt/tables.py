@@ -115,7 +115,9 @@ class NewTable:
         removed = [self.present[old.entry][0] for old in self.changes.out if old.entry]
         if entries or removed:
             add_snapshot(transaction, io, entries, removed)
-        self._check(catalog, transaction, io, entries, removed)
+        listed = self._check(catalog, transaction, io, entries, removed)
+        if self.current is not None and not outside(self.destination, listed):
+            self._forget_the_source(transaction)
         self._check_sources()
         ledger = Ledger(**{**vars(self.ledger), "verdicts": verdicts})
         write_ledger(self.destination, ledger)
@@ -128,7 +130,7 @@ class NewTable:
         current = catalog.load_table(ledger.identifier)
         if current.properties.get(ADOPTION) != ledger.run:
             raise ColdframeError(f"{'.'.join(ledger.identifier)}: others have changed it at the same time")
-        return about(ledger, current), ledger
+        return about(ledger, current, self.destination, listed), ledger
 
     def _commit(self, transaction: Any) -> None:
         from pyiceberg.exceptions import TableAlreadyExistsError
@@ -326,6 +328,21 @@ class NewTable:
             (),
         )
 
+    def _forget_the_source(self, transaction: Any) -> None:
+        """Takes the older snapshots out of a table that reads no file of the source any more. Then an engine
+        that expires snapshots cannot delete files of the source, and may do so again.
+        """
+        from pyiceberg.table.update.snapshot import ExpireSnapshots
+
+        metadata = transaction.table_metadata
+        heads = {ref.snapshot_id for ref in metadata.refs.values()}
+        older = [snapshot.snapshot_id for snapshot in metadata.snapshots if snapshot.snapshot_id not in heads]
+        if older:
+            ExpireSnapshots(transaction).by_ids(older).commit()
+        # A branch or tag of somebody else may still read the source.
+        if heads == {metadata.current_snapshot_id} and "gc.enabled" in metadata.properties:
+            transaction.remove_properties("gc.enabled")
+
     def _check_sources(self) -> None:
         def check(item: Examined) -> None:
             file = item.file
@@ -337,8 +354,10 @@ class NewTable:
 
     def _check(
         self, catalog: Any, transaction: Any, io: Any, entries: Sequence[Any], removed: Sequence[Any]
-    ) -> None:
-        """Looks at the table as the commit will leave it: it must list what was proved, and nothing else."""
+    ) -> Present:
+        """Looks at the table as the commit will leave it: it must list what was proved, and nothing else.
+        Returns the data files that it lists.
+        """
         from pyiceberg.table import Table
 
         metadata = transaction.table_metadata
@@ -356,19 +375,27 @@ class NewTable:
                     f"the finished table has {entry.file_path} in partition {there.partition}, not "
                     f"{entry.partition}"
                 )
+        return listed
 
 
 def _has_floats(kind: pa.DataType) -> bool:
     return pa.types.is_floating(kind) or any(_has_floats(part.type) for part in parts_of(kind))
 
 
-def about(ledger: Ledger, current: Any) -> Json:
-    """A table of the catalog, for the report."""
+def outside(destination: Destination, listed: Iterable[str]) -> int:
+    """How many data files of a table lie outside the target: in the source."""
+    root = url_of(destination).rstrip("/").removeprefix("file://") + "/"
+    return sum(not path.removeprefix("file://").startswith(root) for path in listed)
+
+
+def about(ledger: Ledger, current: Any, destination: Destination, listed: Iterable[str]) -> Json:
+    """A table of the catalog, for the report. `listed`: its data files."""
     snapshot = current.current_snapshot()
     return {
         "iceberg table": ".".join(ledger.identifier),
         "snapshot": None if snapshot is None else snapshot.snapshot_id,
         "metadata": current.metadata_location,
+        "files outside the target": outside(destination, listed),
     }
 
 
