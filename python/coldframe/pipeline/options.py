@@ -38,6 +38,11 @@ LOSSES: Mapping[str, str] = {
 NOT_SHOWN = "not-shown-by-spark"
 """Content of a source that Spark did not show when it read the source: see `--others`."""
 _REGISTERED = ("iceberg", "parquet", "delta")
+_NO_LIST = "only tables of Iceberg have a list of files, which may lie elsewhere"
+_WHY_NOT_ADOPTED = {
+    "delta": "tables of Delta have no ORC, and deltalake, which would prove the rows of Parquet, reads no file "
+    "outside of the table's directory"
+}
 _CHOICES = {
     "on_error": ("raise", "skip", "quarantine"),
     "on_vanished": ("fail", "keep", "remove"),
@@ -119,7 +124,7 @@ class Options:
             if given not in choices:
                 raise ValueError(f"{name} must be one of {', '.join(choices)}, not {given!r}")
         if self.adopt and self.to != "iceberg":
-            raise ValueError(f"adopt: only Iceberg tables can have files elsewhere, not {self.to}")
+            raise ValueError(f"adopt: {_WHY_NOT_ADOPTED.get(self.to, _NO_LIST)}; choose to='iceberg'")
         _check_names("leave_behind", (name.partition("=")[0] for name in self.leave_behind), LEAVABLE)
         _check_names("allow_loss", self.allow_loss, (*LOSSES, NOT_SHOWN))
         if self.split_bytes < 1:

@@ -262,8 +262,10 @@ def test_a_file_that_pyiceberg_reads_otherwise_is_converted(estate, monkeypatch)
 
 def test_what_is_not_made_is_refused_in_words(estate, tmp_path):
     estate.table("t", "id bigint", {"a": pa.table({"id": ids(1)})})
-    with pytest.raises(ValueError, match="only Iceberg tables"):
+    with pytest.raises(ValueError, match="deltalake, which would prove the rows"):
         migrate(InProcess(), estate.source, estate.target, to="delta", adopt=True)
+    with pytest.raises(ValueError, match="only tables of Iceberg have a list of files"):
+        migrate(InProcess(), estate.source, estate.target, to="parquet", adopt=True)
     with pytest.raises(UnsupportedError, match="adopting with the option fresh"):
         migrate(InProcess(), estate.source, estate.target, to="iceberg", adopt=True, fresh=True)
     with pytest.raises(SchemaError, match="must not contain each other"):
