@@ -40,8 +40,8 @@ NOT_SHOWN = "not-shown-by-spark"
 _REGISTERED = ("iceberg", "parquet", "delta")
 _NO_LIST = "only tables of Iceberg have a list of files, which may lie elsewhere"
 _WHY_NOT_ADOPTED = {
-    "delta": "tables of Delta have no ORC, and deltalake, which would prove the rows of Parquet, reads no file "
-    "outside of the table's directory"
+    "delta": "tables of Delta have no ORC, and deltalake, which would prove the rows of Parquet, reads no "
+    "file outside of the table's directory"
 }
 _CHOICES = {
     "on_error": ("raise", "skip", "quarantine"),
