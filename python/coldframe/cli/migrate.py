@@ -482,7 +482,7 @@ def _options(arguments: argparse.Namespace) -> Options:
 def _adopt(arguments: argparse.Namespace) -> int:
     """Runs or, with `--dry-run`, plans an adoption, and prints its outcome."""
     try:
-        from coldframe.pipeline.adopt import adopt
+        from coldframe.pipeline import adopt_in_place
         from coldframe.pipeline.adopt.summary import adoption_text
     except ImportError as missing:
         from coldframe.errors import install_hint, unsupported
@@ -491,7 +491,7 @@ def _adopt(arguments: argparse.Namespace) -> int:
     if arguments.master is not None:
         raise ValueError("--master: an adoption works in this process; leave it out")
     with step(_log, logging.INFO, "adopting %s in %s", arguments.src, arguments.dst):
-        adoption = adopt(
+        adoption = adopt_in_place(
             arguments.src,
             arguments.dst,
             _options(arguments),

@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING
 from coldframe._coldframe import NotFoundError, UnsupportedError
 from coldframe.hive.addresses import is_metastore
 from coldframe.pipeline.adopt import REPORT as ADOPTIONS
+from coldframe.pipeline.adopt import Adoption
 from coldframe.pipeline.adopt import adopt as run_adoption
 from coldframe.pipeline.file_access import StorageOptions, root_of
 from coldframe.pipeline.options import Options, minutes_of
@@ -39,6 +40,7 @@ from coldframe.pipeline.plan.plan_tables import in_order, plan_tables
 from coldframe.pipeline.plan.reconcile import compare
 from coldframe.pipeline.report import safe_list
 from coldframe.pipeline.report.adoption_audit import audit_adoption
+from coldframe.pipeline.report.adoption_page import write_page
 from coldframe.pipeline.report.audit import Audit
 from coldframe.pipeline.report.deletion import Deleter, Deletion, preview
 from coldframe.pipeline.report.files import write_definitions, write_report
@@ -76,6 +78,7 @@ __all__ = [
     "InProcess",
     "Options",
     "Report",
+    "adopt_in_place",
     "audit",
     "delete",
     "dry_run",
@@ -237,6 +240,21 @@ def migrate(
     return migrate_with(spark, src, dst, options, tables=tables, progress=progress)
 
 
+def adopt_in_place(
+    src: str | os.PathLike[str],
+    dst: str | os.PathLike[str],
+    options: Options,
+    *,
+    tables: _Tables = None,
+    plan: bool = False,
+) -> Adoption:
+    """The adoption that `options` describe, and its page. `plan`: writes nothing."""
+    adoption = run_adoption(src, dst, options, tables=tables, plan=plan)
+    if not plan:
+        write_page(adoption, options)
+    return adoption
+
+
 def migrate_with(
     spark: SparkSession | Callable[[], SparkSession] | InProcess,
     src: str | os.PathLike[str],
@@ -248,7 +266,7 @@ def migrate_with(
 ) -> Report:
     """As `migrate`, with its keyword arguments as an `Options` object."""
     if options.adopt:
-        return run_adoption(src, dst, options, tables=tables)
+        return adopt_in_place(src, dst, options, tables=tables)
     started = time.time()
     target = _target_of(options)
     _check_switch(src, dst, options)

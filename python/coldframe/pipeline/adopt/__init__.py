@@ -205,7 +205,9 @@ def _bring(
         shape,
         (),
     )
-    made = NewTable(table, columns, destination, options.compression, new, changes, files, current, present)
+    made = NewTable(
+        table, columns, destination, options.compression, new, changes, files, current, present, detach
+    )
     outcome.metadata, new = made.make(handle)
     outcome.is_proved = True
     ledgers.settle(destination, table.place, new.run)

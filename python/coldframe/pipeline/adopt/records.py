@@ -22,6 +22,8 @@ from coldframe.pipeline.report.verdict import (
 from coldframe.pipeline.report.verdict import Verdict as Judgement
 
 STAYS, CONVERTED = "in place", "converted"
+READS_SOURCE = "reads the source"
+"""In the metadata of a table: whether it, or a snapshot of it, reads files of the source."""
 
 
 @dataclass(frozen=True)

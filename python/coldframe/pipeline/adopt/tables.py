@@ -35,7 +35,7 @@ from coldframe.pipeline.adopt.ledger import Ledger, begin, write_ledger
 from coldframe.pipeline.adopt.mapping import PROPERTY
 from coldframe.pipeline.adopt.mapping import Mapping as NameMapping
 from coldframe.pipeline.adopt.measures import as_numbers
-from coldframe.pipeline.adopt.records import FoundTable
+from coldframe.pipeline.adopt.records import READS_SOURCE, FoundTable
 from coldframe.pipeline.adopt.rules import UNPROVED, UNREAD
 from coldframe.pipeline.records import Json
 from coldframe.pipeline.scheduling import in_threads
@@ -74,6 +74,8 @@ class NewTable:
     current: Any = None
     """The table of an earlier run."""
     present: Present = field(default_factory=dict)
+    detach: bool = False
+    """Whether the table is to read no file of the source."""
     written: list[str] = field(default_factory=list)
     """The new files, by their names below the target's root."""
     _is_committing: bool = False
@@ -116,7 +118,7 @@ class NewTable:
         if entries or removed:
             add_snapshot(transaction, io, entries, removed)
         listed = self._check(catalog, transaction, io, entries, removed)
-        if self.current is not None and not outside(self.destination, listed):
+        if self.detach and self.current is not None and not outside(self.destination, listed):
             self._forget_the_source(transaction)
         self._check_sources()
         ledger = Ledger(**{**vars(self.ledger), "verdicts": verdicts})
@@ -395,7 +397,8 @@ def about(ledger: Ledger, current: Any, destination: Destination, listed: Iterab
         "iceberg table": ".".join(ledger.identifier),
         "snapshot": None if snapshot is None else snapshot.snapshot_id,
         "metadata": current.metadata_location,
-        "files outside the target": outside(destination, listed),
+        # An older snapshot, a branch or a tag may read it as well: then `gc.enabled` is still false.
+        READS_SOURCE: outside(destination, listed) > 0 or current.properties.get("gc.enabled") == "false",
     }
 
 

@@ -12,6 +12,7 @@ from adoptions import OPTIONS, Estate, ids
 from coldframe.pipeline import adopt as adoption
 from coldframe.pipeline import audit
 from coldframe.pipeline.adopt import adopt, ledger
+from coldframe.pipeline.adopt.records import READS_SOURCE
 from coldframe.pipeline.adopt.rules import DETACHED
 from coldframe.pipeline.adopt.summary import adoption_text
 from coldframe.pipeline.adopt.tables import NewTable, Present, present_in
@@ -248,7 +249,7 @@ def test_a_detached_table_reads_no_file_of_the_source(estate):
     detached = adopt(estate.source, estate.target, replace(OPTIONS, detach=("A.*",)))
     assert detached.verified
     (outcome,) = detached.adopted
-    assert (outcome.new, outcome.reasons[DETACHED], outcome.metadata["files outside the target"]) == (2, 2, 0)
+    assert (outcome.new, outcome.reasons[DETACHED], outcome.metadata[READS_SOURCE]) == (2, 2, False)
     assert "reads no file of the source any more" in adoption_text(detached)
     assert estate.digests() == before
     table = estate.loaded("t")
@@ -261,7 +262,7 @@ def test_a_detached_table_reads_no_file_of_the_source(estate):
     put(estate, "new", 5)
     kept = adopt(estate.source, estate.target, replace(OPTIONS, on_vanished="keep"))
     assert kept.verified
-    assert kept.adopted[0].metadata["files outside the target"] == 1
+    assert kept.adopted[0].metadata[READS_SOURCE]
     assert rows_of(estate) == [1, 2, 3, 4, 5]
     assert estate.loaded("t").properties["gc.enabled"] == "false"
 
@@ -269,7 +270,9 @@ def test_a_detached_table_reads_no_file_of_the_source(estate):
 def test_a_tag_that_reads_the_source_stays_when_a_table_is_detached(estate):
     table = estate.loaded("t")
     table.manage_snapshots().create_tag(table.current_snapshot().snapshot_id, "kept").commit()
-    assert adopt(estate.source, estate.target, replace(OPTIONS, detach=("a.t",))).verified
+    detached = adopt(estate.source, estate.target, replace(OPTIONS, detach=("a.t",)))
+    assert detached.verified
+    assert detached.adopted[0].metadata[READS_SOURCE]
     table = estate.loaded("t")
     assert table.properties["gc.enabled"] == "false"
     assert table.scan(snapshot_id=table.refs()["kept"].snapshot_id).to_arrow().num_rows == 4
