@@ -115,6 +115,8 @@ class Verdict:
     """The data file of the table that has its rows; empty if it has none."""
     written: int = 0
     """Bytes of the new file."""
+    sha256: str = ""
+    """Of the new file."""
 
     @property
     def word(self) -> str:

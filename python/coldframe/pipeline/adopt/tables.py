@@ -37,6 +37,7 @@ from coldframe.pipeline.adopt.mapping import Mapping as NameMapping
 from coldframe.pipeline.adopt.measures import as_numbers
 from coldframe.pipeline.adopt.records import READS_SOURCE, FoundTable
 from coldframe.pipeline.adopt.rules import UNPROVED, UNREAD
+from coldframe.pipeline.file_access import sha256
 from coldframe.pipeline.records import Json
 from coldframe.pipeline.scheduling import in_threads
 from coldframe.pipeline.sink.destination import Destination
@@ -282,6 +283,7 @@ class NewTable:
         self.destination.settle([name])
         stored = self.destination.stat(name)
         item.verdict.written = 0 if stored is None else stored.size
+        item.verdict.sha256 = sha256(path, self.destination.storage_options)
         item.verdict.entry = path if is_remote(path) else f"file://{path}"
         return path
 

@@ -184,6 +184,10 @@ def test_an_audit_finds_files_that_changed(estate):
     assert faults_of(estate) == [("a", "altered"), ("b", "resized")]
     (estate.root / "t" / "a").unlink()
     (new,) = estate.target.rglob("*.parquet")
+    content = bytearray(new.read_bytes())
+    content[5] ^= 1
+    new.write_bytes(content)
+    assert faults_of(estate)[-1][1] == "altered"
     new.unlink()
     run = new.name.partition("-")[0]
     assert faults_of(estate) == [("a", "missing"), ("b", "resized"), (run, "missing")]
