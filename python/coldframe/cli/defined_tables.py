@@ -11,8 +11,6 @@ from coldframe.hive.defined import DefinedTable, common_root, connect, defined_t
 from coldframe.hive.definition import toml_lines
 from coldframe.hive.tables import Refused
 
-__all__ = ["list_defined"]
-
 
 def list_defined(args: argparse.Namespace) -> int:
     """Prints a line for each table. Exit code 2 if there is no table, or if a description is refused."""

@@ -10,8 +10,6 @@ from coldframe.cli import output
 from coldframe.cli.options import Commands, add_command, add_open_options, expanded, open_file
 from coldframe.cli.reading import EACH
 
-__all__ = ["add_parsers"]
-
 
 def add_parsers(commands: Commands) -> None:
     """Adds dictionary."""

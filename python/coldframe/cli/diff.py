@@ -25,8 +25,6 @@ from coldframe.cli.source_files import first_file
 from coldframe.comparison import Comparison, Side, compare
 from coldframe.filters import parse
 
-__all__ = ["add_parsers"]
-
 _BATCH = 65536
 
 

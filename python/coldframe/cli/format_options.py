@@ -12,8 +12,6 @@ from coldframe.cli import output
 from coldframe.cli.options import Commands, add_command
 from coldframe.options import format_names
 
-__all__ = ["add_parsers"]
-
 
 def add_parsers(commands: Commands) -> None:
     """Adds the command."""

@@ -23,8 +23,6 @@ from coldframe.cli.reading import print_rows
 from coldframe.errors import SchemaError, unsupported
 from coldframe.file import File
 
-__all__ = ["add_parsers"]
-
 _SOURCES = "an HFile, a CFile, an HBase table, or a pattern; - is standard input"
 _KEY_HELP = r"a key: text, with \xNN for any byte, as HBase shows it"
 

@@ -22,27 +22,6 @@ from coldframe.scanning import Dataset
 from coldframe.scans import scan
 from coldframe.sources import open_store, scheme_of
 
-__all__ = [
-    "STDIN",
-    "add_command",
-    "add_form_option",
-    "add_format_option",
-    "add_open_options",
-    "add_row_options",
-    "add_split_bytes",
-    "columns_of",
-    "expanded",
-    "key_of",
-    "open_arguments",
-    "open_file",
-    "open_rows",
-    "options_given",
-    "pairs",
-    "rows_of_sources",
-    "size_of",
-    "stdin_file",
-]
-
 STDIN = "-"
 
 Commands = Any  # argparse's _SubParsersAction, which is generic in the stubs only

@@ -43,8 +43,6 @@ from coldframe.file import File
 from coldframe.opening import open
 from coldframe.scanning import Dataset
 
-__all__ = ["add_parsers", "describe", "print_rows"]
-
 MANY = "a file, several, a pattern or a directory; may be URLs; - is standard input"
 EACH = "files; may be patterns, directories and URLs; - is standard input"
 

@@ -22,8 +22,6 @@ from coldframe.cli.options import (
 from coldframe.cli.reading import EACH
 from coldframe.file import File
 
-__all__ = ["Size", "add_parsers", "leaves_of", "sizes_of"]
-
 
 def add_parsers(commands: Commands) -> None:
     """Adds sizes and index."""

@@ -39,8 +39,6 @@ from coldframe.table_listing import FoundTable, tables
 if TYPE_CHECKING:
     from coldframe.dataset import Rows
 
-__all__ = ["Session", "add_parsers"]
-
 FORMS = ["table", "csv", "json", "jsonl", "arrow", "parquet"]
 
 

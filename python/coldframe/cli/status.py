@@ -13,8 +13,6 @@ from coldframe.cli.options import Commands, add_command, add_storage_option, pai
 if TYPE_CHECKING:
     from coldframe.pipeline.report.status import Status
 
-__all__ = ["add_parsers"]
-
 
 def add_parsers(commands: Commands) -> None:
     """Adds status."""

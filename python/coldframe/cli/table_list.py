@@ -14,8 +14,6 @@ from coldframe.cli.options import Commands, add_command, add_storage_option, pai
 from coldframe.hive.addresses import is_metastore
 from coldframe.table_listing import Estate, FoundTable, survey
 
-__all__ = ["add_parsers"]
-
 
 def add_parsers(commands: Commands) -> None:
     """Adds tables."""

@@ -19,8 +19,6 @@ from coldframe.hive.metastore import Metastore
 from coldframe.hive.raw import Fields, RawAnswer, RawMessage
 from coldframe.hive.tables import MetastoreRefusal
 
-__all__ = ["MetastoreWriter"]
-
 PARTITIONS_AT_ONCE = 500
 _WHOLE_REQ = replace(messages.GET_TABLE_REQ, answer=RawAnswer)
 _WHOLE = replace(messages.GET_TABLE, answer=RawAnswer)

@@ -16,8 +16,6 @@ from coldframe._coldframe import ColdframeError
 from coldframe.hive.addresses import Address
 from coldframe.logs import step
 
-__all__ = ["ANSWER_SECONDS", "CONNECT_SECONDS", "Connection", "Gone", "connect", "cut_off"]
-
 _log = logging.getLogger(__name__)
 
 CONNECT_SECONDS = 20.0

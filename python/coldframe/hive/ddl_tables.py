@@ -11,8 +11,6 @@ from coldframe.hive.tables import MetastoreRefusal, Refused
 from coldframe.hive.write_ids import WriteIds
 from coldframe.partitions import folder_of
 
-__all__ = ["DdlTables"]
-
 
 class DdlTables:
     """The definitions of parsed statements as a `DefinitionReader`."""

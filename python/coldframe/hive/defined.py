@@ -15,8 +15,6 @@ from coldframe.hive.metadata import row_counts
 from coldframe.hive.reader import DefinitionReader
 from coldframe.hive.tables import Refused
 
-__all__ = ["READ", "DefinedTable", "common_root", "connect", "defined_tables", "definitions"]
-
 READ = frozenset(name for name, about in formats().items() if about["capabilities"]["input_formats"])
 """The formats that both Hive's input formats and coldframe read."""
 

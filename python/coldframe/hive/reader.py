@@ -9,8 +9,6 @@ from coldframe.hive.definition import Definition, PartitionDefinition
 from coldframe.hive.tables import Refused
 from coldframe.hive.write_ids import WriteIds
 
-__all__ = ["DefinitionReader"]
-
 
 class DefinitionReader(Protocol):
     """Databases, tables and partitions. The reader must be closed after use."""

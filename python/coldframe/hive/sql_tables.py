@@ -21,8 +21,6 @@ from coldframe.hive.tables import MetastoreRefusal, Refused
 from coldframe.hive.write_ids import WriteIds
 from coldframe.partitions import folder_of
 
-__all__ = ["OF_TRANSACTIONS", "TABLES", "SqlTables", "loaded"]
-
 TABLES = {
     "DBS": "DB_ID NAME",
     "TBLS": "TBL_ID DB_ID OWNER SD_ID TBL_NAME TBL_TYPE VIEW_EXPANDED_TEXT",

@@ -34,8 +34,6 @@ from coldframe.pipeline.source.ownership import Claims
 from coldframe.pipeline.source.reading import Reading
 from coldframe.pipeline.source.storage_handlers import advice, handled_table, hudi_table
 
-__all__ = ["DefinedSource", "Part", "TakenTable", "read_defined"]
-
 
 @dataclass(frozen=True)
 class Part:
