@@ -38,11 +38,6 @@ class Connection:
     transport: Any
     protocol: Any
 
-    @property
-    def uri(self) -> str:
-        """The connection's address for messages."""
-        return str(self.address)
-
 
 def connect(addresses: Sequence[Address]) -> Connection:
     """Connects to the first address that accepts."""
