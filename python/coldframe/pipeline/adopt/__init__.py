@@ -29,12 +29,18 @@ from coldframe.pipeline.adopt.examining import columns_of_table, examine
 from coldframe.pipeline.adopt.ledger import Ledger, read_ledger, shape_of
 from coldframe.pipeline.adopt.records import Adoption, FoundTable, TableOutcome
 from coldframe.pipeline.adopt.sources import FoundSource, Tables, find_source, is_meant
-from coldframe.pipeline.adopt.tables import NewTable, about, check_unchanged, present_in
+from coldframe.pipeline.adopt.tables import NewTable, check_unchanged, present_in
 from coldframe.pipeline.file_access import canonical_root, root_of
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.report.verdict import Reason
 from coldframe.pipeline.sink.destination import HOME, Destination, open_destination
-from coldframe.pipeline.sink.iceberg_catalog import OpenCatalog, catalog_of, check_catalog, loaded
+from coldframe.pipeline.sink.iceberg_catalog import (
+    OpenCatalog,
+    catalog_of,
+    check_catalog,
+    loaded,
+    table_about,
+)
 from coldframe.pipeline.sink.live import InCatalog
 from coldframe.pipeline.sink.targets import find_target
 from coldframe.pipeline.state.journal import STATE
@@ -169,7 +175,7 @@ def _bring(
         outcome.more += reasons
         may_change = may_change and is_allowed
         outcome.verdicts = list(known.verdicts)
-        outcome.metadata = about(known, current)
+        outcome.metadata = table_about(known.identifier, current)
         outcome.is_proved = True
         if not may_change or not (changes.new or changes.out):
             return
