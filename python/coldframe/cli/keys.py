@@ -18,6 +18,7 @@ from coldframe.cli.options import (
     expanded,
     key_of,
     open_file,
+    prints_json,
 )
 from coldframe.cli.reading import print_rows
 from coldframe.errors import SchemaError, unsupported
@@ -127,8 +128,7 @@ coldframe bloom events.orc -c user_id --test 4711 --test 4712""",
     )
     parser.add_argument("--qualifier", metavar="KEY", help="for an HFile: the column in the row")
     add_open_options(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(run=bloom)
+    prints_json(parser, bloom)
 
 
 def get(args: argparse.Namespace) -> int:
