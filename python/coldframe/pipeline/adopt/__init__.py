@@ -34,7 +34,12 @@ from coldframe.pipeline.file_access import canonical_root, root_of
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.report.verdict import Reason
 from coldframe.pipeline.sink.destination import HOME, Destination, open_destination
-from coldframe.pipeline.sink.iceberg_catalog import OpenCatalog, catalog_of, check_catalog, loaded
+from coldframe.pipeline.sink.iceberg_catalog import (
+    OpenCatalog,
+    catalog_of,
+    check_catalog,
+    loaded,
+)
 from coldframe.pipeline.sink.live import InCatalog
 from coldframe.pipeline.sink.targets import find_target
 from coldframe.pipeline.state.journal import STATE

@@ -12,7 +12,7 @@ import pyarrow as pa
 from coldframe.arguments import default_threads
 from coldframe.errors import SchemaError, unsupported
 from coldframe.pipeline.adopt.changes import identity_now
-from coldframe.pipeline.adopt.layouts import PARQUET, layout_of, parts_of
+from coldframe.pipeline.adopt.layouts import PARQUET, layout_of
 from coldframe.pipeline.adopt.measures import Measured
 from coldframe.pipeline.adopt.records import FileLayout, FoundFile, FoundTable, Verdict
 from coldframe.pipeline.adopt.rules import (
@@ -28,6 +28,7 @@ from coldframe.pipeline.adopt.rules import (
     why_never,
 )
 from coldframe.pipeline.scheduling import in_threads
+from coldframe.pipeline.sink.parquet_footer import parts_of
 from coldframe.pipeline.source.identity import content_digest
 from coldframe.spark.types import plain_schema
 

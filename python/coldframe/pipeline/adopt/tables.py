@@ -29,7 +29,7 @@ from coldframe.arguments import default_threads
 from coldframe.errors import ColdframeError, SchemaError
 from coldframe.pipeline.adopt.changes import Changes
 from coldframe.pipeline.adopt.examining import Columns, Examined
-from coldframe.pipeline.adopt.layouts import PARQUET, layout_of, parts_of
+from coldframe.pipeline.adopt.layouts import PARQUET, layout_of
 from coldframe.pipeline.adopt.ledger import PROPERTY as ADOPTION
 from coldframe.pipeline.adopt.ledger import Ledger, begin, write_ledger
 from coldframe.pipeline.adopt.mapping import PROPERTY
@@ -41,9 +41,11 @@ from coldframe.pipeline.file_access import sha256
 from coldframe.pipeline.records import Json
 from coldframe.pipeline.scheduling import in_threads
 from coldframe.pipeline.sink.destination import Destination
-from coldframe.pipeline.sink.iceberg_catalog import OpenCatalog, url_of
+from coldframe.pipeline.sink.iceberg_catalog import OpenCatalog, table_about, url_of
+from coldframe.pipeline.sink.iceberg_files import data_file
 from coldframe.pipeline.sink.iceberg_log import live_entries
 from coldframe.pipeline.sink.live import LiveFile
+from coldframe.pipeline.sink.parquet_footer import parts_of
 from coldframe.pipeline.sink.sinks import in_types_of
 from coldframe.pipeline.source.identity import identity_of
 from coldframe.sources import is_remote
@@ -236,32 +238,21 @@ class NewTable:
         return {name for name in self.table.columns.names if name.lower() in there}
 
     def _entry(self, metadata: Any, item: Examined, splits: Sequence[int], names: set[str]) -> Any:
-        from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
         from pyiceberg.typedef import Record
 
         statistics = item.values.statistics(metadata.schema(), metadata.properties, names)
         stays = not item.verdict.reason
         partition = Record(*(_internal(item.file.keys[name]) for name in self.table.keys.names))
-        entry = DataFile.from_args(
-            content=DataFileContent.DATA,
-            file_path=item.verdict.entry,
-            file_format=FileFormat((item.file.format if stays else PARQUET).upper()),
-            partition=partition,
-            record_count=item.values.rows,
-            file_size_in_bytes=item.file.bytes if stays else item.verdict.written,
-            column_sizes={},
-            value_counts=statistics.values,
-            null_value_counts=statistics.nulls,
-            nan_value_counts=statistics.nans,
-            lower_bounds=statistics.low,
-            upper_bounds=statistics.high,
-            key_metadata=None,
-            split_offsets=list(splits) or None,
-            equality_ids=None,
-            sort_order_id=None,
+        statistics.splits = list(splits) or None
+        return data_file(
+            item.verdict.entry,
+            item.file.format if stays else PARQUET,
+            partition,
+            item.values.rows,
+            item.file.bytes if stays else item.verdict.written,
+            statistics,
+            metadata.spec().spec_id,
         )
-        entry.spec_id = metadata.spec().spec_id
-        return entry
 
     def _convert(self, io: Any, item: Examined) -> str:
         """Writes the rows of a file into a new one; returns its path or URL."""
@@ -394,14 +385,9 @@ def outside(destination: Destination, listed: Iterable[str]) -> int:
 
 def about(ledger: Ledger, current: Any, destination: Destination, listed: Iterable[str]) -> Json:
     """A table of the catalog, for the report. `listed`: its data files."""
-    snapshot = current.current_snapshot()
-    return {
-        "iceberg table": ".".join(ledger.identifier),
-        "snapshot": None if snapshot is None else snapshot.snapshot_id,
-        "metadata": current.metadata_location,
-        # An older snapshot, a branch or a tag may read it as well: then `gc.enabled` is still false.
-        READS_SOURCE: outside(destination, listed) > 0 or current.properties.get("gc.enabled") == "false",
-    }
+    # An older snapshot, a branch or a tag may read the source as well: then `gc.enabled` is still false.
+    reads = outside(destination, listed) > 0 or current.properties.get("gc.enabled") == "false"
+    return {**table_about(ledger.identifier, current), READS_SOURCE: reads}
 
 
 def check_unchanged(current: Any, table: FoundTable, columns: Columns) -> None:
