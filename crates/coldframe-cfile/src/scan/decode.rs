@@ -106,13 +106,15 @@ impl DecodeColumn {
     fn survey(&self, bytes: &[Bytes]) -> VecDeque<Stretch> {
         let nullable = self.scan.schema.field_with_name(VALUE).is_ok_and(|f| f.is_nullable());
         let mut salvage = Salvage::new(self.scan.on_error, [nullable], self.scan.damage.clone());
-        for loss in self.part.survey(bytes) {
+        for (loss, exist) in self.part.counted_losses(bytes) {
             let mut loss = self.scan.explain(loss);
             let Range { start, end } = loss.rows;
             loss.structure = format!("{} (ordinals {start}..{end})", loss.structure);
             // A footer may claim any number of rows. If a loss has too many rows, they are dropped instead of
-            // becoming nulls. In place of a larger block, nothing would limit the number of nulls.
-            if end - start <= UNBACKED_ROWS { salvage.lose(0, loss) } else { salvage.lose_rows(loss) }
+            // becoming nulls. In place of a larger block, nothing would limit the number of nulls. Rows that the block
+            // itself denies do not become nulls either.
+            let may_be_null = exist && end - start <= UNBACKED_ROWS;
+            if may_be_null { salvage.lose(0, loss) } else { salvage.lose_rows(loss) }
         }
         let mut stretches = salvage.stretches(self.part.rows());
         stretches.retain(|stretch| stretch.fate != Fate::Dropped && !stretch.rows.is_empty());
