@@ -106,6 +106,14 @@ impl ColumnPart {
         &self.blocks
     }
 
+    /// Whether the part begins and ends with a block, so that all contents of its blocks are decoded.
+    pub(crate) fn has_whole_blocks(&self) -> bool {
+        let (first, last) = (self.blocks.first(), self.blocks.last());
+        first.zip(last).is_some_and(|(first, last)| {
+            (first.rows.start, last.rows.end) == (self.rows.start, self.rows.end)
+        })
+    }
+
     /// The part's ordinals.
     pub fn rows(&self) -> Range<u64> {
         self.rows.clone()
