@@ -91,17 +91,17 @@ def test_no_file_of_a_history_is_missed_without_a_word(tmp_path: Path) -> None:
                 return None, True
         return sorted(map(repr, rows)), bool(caught)
 
-    whole, told = read()
-    assert (len(whole or []), told) == (10, False)
+    whole, is_loud = read()
+    assert (len(whole or []), is_loud) == (10, False)
     aside, silent, words = tmp_path / "aside", [], 0
     for file in [place for place in path.rglob("*") if place.is_file()]:
         file.rename(aside)
         for what in ("without", "empty"):
             if what == "empty":
                 file.write_bytes(b"")
-            rows, told = read()
-            words += told
-            if rows != whole and not told:
+            rows, is_loud = read()
+            words += is_loud
+            if rows != whole and not is_loud:
                 silent.append(f"{what} {file.relative_to(path)}")
         aside.replace(file)
     assert silent == []

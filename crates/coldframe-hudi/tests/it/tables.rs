@@ -277,7 +277,7 @@ fn missing_files_are_damage() {
 }
 
 #[test]
-fn what_the_timeline_seems_to_have_lost_is_told() {
+fn what_the_timeline_seems_to_have_lost_is_a_notice() {
     let texts = |table: &HudiTable| -> Vec<String> {
         open(table, &[]).unwrap().notices().unwrap().iter().map(coldframe_core::Notice::text).collect()
     };
