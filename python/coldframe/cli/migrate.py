@@ -84,6 +84,14 @@ def _add_conversion(parser: argparse.ArgumentParser) -> None:
         "wrong are converted",
     )
     parser.add_argument(
+        "--detach",
+        action="append",
+        default=[],
+        metavar="TABLE",
+        help="with --adopt: a table, or a pattern of tables, that is to read no file of the source any more: "
+        "its files that still lie there are converted; repeatable",
+    )
+    parser.add_argument(
         "--schema", metavar="TABLES.TOML", help="schemas of the tables (default: SRC/tables.toml, if any)"
     )
     add_choice(
@@ -400,6 +408,7 @@ def _options(arguments: argparse.Namespace) -> Options:
 
     own: dict[str, Any] = {
         "dropped": tuple(arguments.dropped),
+        "detach": tuple(arguments.detach),
         "leave_behind": tuple(_names(arguments.leave_behind)),
         "allow_loss": tuple(_names(arguments.allow_loss)),
         "target_file_bytes": arguments.target_file_size,
@@ -421,7 +430,7 @@ def _options(arguments: argparse.Namespace) -> Options:
 def _adopt(arguments: argparse.Namespace) -> int:
     """Runs or, with `--dry-run`, plans an adoption, and prints its outcome."""
     try:
-        from coldframe.pipeline.adopt import adopt
+        from coldframe.pipeline import adopt_in_place
         from coldframe.pipeline.adopt.summary import adoption_text
     except ImportError as missing:
         from coldframe.errors import install_hint, unsupported
@@ -430,7 +439,7 @@ def _adopt(arguments: argparse.Namespace) -> int:
     if arguments.master is not None:
         raise ValueError("--master: an adoption works in this process; leave it out")
     with step(_log, logging.INFO, "adopting %s in %s", arguments.src, arguments.dst):
-        adoption = adopt(
+        adoption = adopt_in_place(
             arguments.src,
             arguments.dst,
             _options(arguments),

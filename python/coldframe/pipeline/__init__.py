@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING
 from coldframe._coldframe import NotFoundError, UnsupportedError
 from coldframe.hive.addresses import is_metastore
 from coldframe.pipeline.adopt import REPORT as ADOPTIONS
+from coldframe.pipeline.adopt import Adoption
 from coldframe.pipeline.adopt import adopt as run_adoption
 from coldframe.pipeline.file_access import StorageOptions, root_of
 from coldframe.pipeline.options import Options, minutes_of
@@ -39,6 +40,7 @@ from coldframe.pipeline.plan.plan_tables import in_order, plan_tables
 from coldframe.pipeline.plan.reconcile import compare
 from coldframe.pipeline.report import safe_list
 from coldframe.pipeline.report.adoption_audit import audit_adoption
+from coldframe.pipeline.report.adoption_page import write_page
 from coldframe.pipeline.report.audit import Audit
 from coldframe.pipeline.report.deletion import Deleter, Deletion, preview
 from coldframe.pipeline.report.files import write_definitions, write_report
@@ -76,6 +78,7 @@ __all__ = [
     "InProcess",
     "Options",
     "Report",
+    "adopt_in_place",
     "audit",
     "delete",
     "dry_run",
@@ -123,6 +126,7 @@ def migrate(
     verify: bool = True,
     fresh: bool = False,
     adopt: bool = False,
+    detach: Sequence[str] = (),
     order: str = "listed",
     waves: Sequence[str] = (),
     max_bytes_per_second: int | None = None,
@@ -196,6 +200,7 @@ def migrate(
             complete.
         adopt: makes Iceberg tables over the files where they are, and converts only files that no metadata
             can make right; works in this process, without `spark`: see docs/adopting.md.
+        detach: names or patterns of adopted tables whose files in the source are converted as well.
         order: which tables are converted first: as `"listed"`, by `"size"` (the largest first), `"age"` (the
             oldest first) or `"name"`.
         waves: names, paths or patterns of tables that come before all others, in this order.
@@ -224,6 +229,7 @@ def migrate(
         verify=verify,
         fresh=fresh,
         adopt=adopt,
+        detach=tuple(detach),
         metastore=metastore,
         tables=tuple(only),
         locations=dict(locations or {}),
@@ -244,6 +250,21 @@ def migrate(
     return migrate_with(spark, src, dst, options, tables=tables, progress=progress)
 
 
+def adopt_in_place(
+    src: str | os.PathLike[str],
+    dst: str | os.PathLike[str],
+    options: Options,
+    *,
+    tables: _Tables = None,
+    plan: bool = False,
+) -> Adoption:
+    """The adoption that `options` describe, and its page. `plan`: writes nothing."""
+    adoption = run_adoption(src, dst, options, tables=tables, plan=plan)
+    if not plan:
+        write_page(adoption, options)
+    return adoption
+
+
 def migrate_with(
     spark: SparkSession | Callable[[], SparkSession] | InProcess,
     src: str | os.PathLike[str],
@@ -255,7 +276,7 @@ def migrate_with(
 ) -> Report:
     """As `migrate`, with its keyword arguments as an `Options` object."""
     if options.adopt:
-        return run_adoption(src, dst, options, tables=tables)
+        return adopt_in_place(src, dst, options, tables=tables)
     started = time.time()
     target = _target_of(options)
     _check_switch(src, dst, options)

@@ -258,6 +258,7 @@ WHOLE = "its rows are those of a transactional table's directories together"
 FOREIGN = "Iceberg has no data files of this format"
 SHARED = "it belongs to two partitions: a delete of rows in one would hit the other"
 ZEROS = "the table has -0.0, and Spark with Iceberg may pass over zeros of the other sign in this file"
+DETACHED = "the table is to read no file of the source (detach)"
 UNPROVED = "PyIceberg reads other rows from it"
 UNREAD = "PyIceberg cannot read it"
 
