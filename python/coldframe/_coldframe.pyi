@@ -607,6 +607,10 @@ class RawFile:
     @property
     def names(self) -> list[str]:
         """The names of its columns."""
+    def printed_columns(self) -> list[tuple[str, str, bool]] | None:
+        """Each column's name, its type as pyarrow prints it, and whether it may be null; None if only pyarrow
+        can say so.
+        """
     def metadata(self) -> Any: ...
     def proposal(self) -> dict[str, Any] | None: ...
     def statistics(self) -> Any: ...
@@ -700,6 +704,8 @@ class RawBatch:
 
     @property
     def num_rows(self) -> int: ...
+    def printed(self) -> list[list[Any]] | None:
+        """The values of each column as the command line prints them; None if only pyarrow can do so."""
     def __arrow_c_array__(self, requested_schema: object | None = None) -> tuple[object, object]: ...
 
 @final

@@ -20,8 +20,10 @@ def main() -> int:
     except KeyboardInterrupt:
         print("coldframe: interrupted", file=sys.stderr)
         return _INTERRUPTED
+    from coldframe.arrow import own_process
     from coldframe.terminal import printed_safely
 
+    own_process()
     # The text of an error that nobody expected may come from a file, too.
     with printed_safely():
         try:

@@ -53,6 +53,10 @@ def run(capsys: pytest.CaptureFixture[str]) -> Any:
         "meta FILE",
         "meta FILE --json",
         "stats FILE",
+        "schema FILE",
+        "schema FILE --json",
+        "head FILE",
+        "head FILE -c name --vertical",
         "verify FILE",
         "inspect FILE",
         "detect FILE/nothing",
@@ -71,6 +75,37 @@ def test_commands_without_rows_load_no_arrow(words: str, orc: Path) -> None:
         [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True, timeout=60
     )
     assert done.stderr.splitlines()[-1] == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["sql", "select max(id) m, min(name) n from 'FILE' where id > 7"], "m\tn\n9\tname 8\n"),
+        (["head", "FILE", "--json", "-n", "1", "--where", "id = 3"], '{"id": 3, "name": "name 3"}\n'),
+        (["cat", "FILE", "--limit", "1"], '"id","name"\n0,"name 0"\n'),
+        (["schema", "FILE", "--as", "hive"], "`id` bigint, `name` string\n"),
+    ],
+)
+def test_rows_are_printed_without_numpy_and_pandas(words: list[str], expected: str, orc: Path) -> None:
+    code = (
+        "import sys; from coldframe.entry import main; main()\n"
+        "print(*[name for name in ('numpy', 'pandas') if sys.modules.get(name)], file=sys.stderr)"
+    )
+    arguments = [word.replace("FILE", str(orc)) for word in words]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True
+    )
+    assert (done.stdout, done.stderr) == (expected, "\n")
+
+
+def test_only_a_process_of_our_own_does_without_numpy() -> None:
+    code = (
+        "import sys; from coldframe.arrow import own_process, without_numpy; without_numpy()\n"
+        "print('numpy' in sys.modules); own_process(); without_numpy(); print('numpy' in sys.modules)\n"
+        "import pyarrow as pa; print(pa.array([1]).to_pylist())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\nTrue\n[1]\n"
 
 
 def test_a_command_loads_its_own_module_alone(orc: Path) -> None:

@@ -16,7 +16,7 @@ use crate::opening::RawOpening;
 use crate::predicate::PyPredicate;
 use crate::scan::{RawBatch, RawScan};
 use crate::strings::parse_strings;
-use crate::value;
+use crate::{printed, value};
 
 /// A split: part, start, end.
 type SplitRange = (u32, u64, u64);
@@ -250,6 +250,12 @@ impl RawFile {
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         export_schema(py, &self.0.schema())
+    }
+
+    /// Each column's name, its type in pyarrow's notation, and whether it may be null; `None` if only pyarrow can say
+    /// so.
+    fn printed_columns(&self) -> Option<Vec<(String, String, bool)>> {
+        printed::columns(self.0.schema().fields())
     }
 }
 

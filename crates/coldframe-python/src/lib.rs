@@ -23,6 +23,7 @@ mod notice;
 mod opening;
 mod options;
 mod predicate;
+mod printed;
 mod rows;
 mod scan;
 mod shape;

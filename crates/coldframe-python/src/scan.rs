@@ -11,7 +11,7 @@ use pyo3::types::{PyCapsule, PyList, PyTuple};
 
 use crate::capsule::{export_array, export_schema, export_stream};
 use crate::error::{ColdframeError, from_python as foreign, to_python};
-use crate::value;
+use crate::{printed, value};
 
 /// Rows that are read once, until a C stream takes them over or the pass is closed.
 pub(crate) struct Pass<R> {
@@ -133,6 +133,11 @@ impl RawBatch {
     #[getter]
     fn num_rows(&self) -> usize {
         self.0.num_rows()
+    }
+
+    /// The values of each column, as the command line prints them; `None` if only pyarrow can do so.
+    fn printed<'py>(&self, py: Python<'py>) -> PyResult<Option<Vec<Vec<Bound<'py, PyAny>>>>> {
+        self.0.columns().iter().map(|column| printed::values(py, column)).collect()
     }
 
     #[pyo3(signature = (requested_schema=None))]

@@ -10,6 +10,7 @@ from typing import Any
 from coldframe import writing
 from coldframe._coldframe import formats, shown
 from coldframe._coldframe import tables as tables_held
+from coldframe.arrow import without_numpy
 from coldframe.byte_size import size_text
 from coldframe.cli import output
 from coldframe.cli.ddl import hive_columns
@@ -37,6 +38,7 @@ from coldframe.cli.options import (
     pairs,
     prints_json,
 )
+from coldframe.cli.printed import printed_columns, printed_rows
 from coldframe.cli.sinks import COLDFRAME_FORMATS, OTHER_FORMATS, format_of, write_rows
 from coldframe.errors import UnsupportedError, unsupported
 from coldframe.file import File
@@ -46,6 +48,8 @@ from coldframe.tables_file import entry_lines
 
 MANY = "a file, several, a pattern or a directory; may be URLs; - is standard input"
 EACH = "files; may be patterns, directories and URLs; - is standard input"
+TABULAR: dict[str, Callable[..., None]] = {"table": print_grid, "vertical": print_records}
+"""The forms for people; programs read the others."""
 
 
 def add_parsers(commands: Commands) -> None:
@@ -233,14 +237,19 @@ def schema(args: argparse.Namespace) -> None:
         for source in args.source:
             print("\n\n".join(proposed(args, source)))
         return
-    fields = list(open_rows(args).schema)
+    rows = open_rows(args)
     if args.form == "hive":
-        print(hive_columns(fields))
-    elif args.json:
-        print(output.as_json([{"name": f.name, "type": str(f.type), "nullable": f.nullable} for f in fields]))
+        without_numpy()
+        print(hive_columns(list(rows.schema)))
+        return
+    columns = printed_columns(rows)
+    if args.json:
+        names = ("name", "type", "nullable")
+        print(output.as_json([dict(zip(names, column, strict=True)) for column in columns]))
     else:
         output.print_table(
-            ["column", "type"], [[f.name, str(f.type) + ("" if f.nullable else " not null")] for f in fields]
+            ["column", "type"],
+            [[name, type + ("" if nullable else " not null")] for name, type, nullable in columns],
         )
 
 
@@ -330,9 +339,9 @@ def splits(args: argparse.Namespace) -> None:
 
 def print_rows(reader: Any, form: str) -> None:
     """Prints the rows of a pyarrow.RecordBatchReader."""
-    if form in ("table", "vertical"):
+    if form in TABULAR:
         rows = (row for batch in reader for row in rows_of(batch))
-        (print_grid if form == "table" else print_records)(reader.schema.names, rows)
+        TABULAR[form](reader.schema.names, rows)
     else:
         write_rows(reader, "-", form)
 
@@ -340,8 +349,15 @@ def print_rows(reader: Any, form: str) -> None:
 def head(args: argparse.Namespace) -> int:
     """Prints a table of a few rows."""
     rows = open_rows(args)
-    table = rows.read(columns_of(args), filter=args.where, limit=args.limit, on_error=args.on_error)
-    print_rows(table.to_reader(), args.form)
+    names = columns_of(args)
+    is_plain = args.where is None and args.on_error == "raise" and args.form in TABULAR
+    printed = printed_rows(rows, names, args.limit) if is_plain else None
+    if printed is not None and isinstance(rows, File):
+        TABULAR[args.form](rows._raw.names if names is None else names, printed)
+    else:
+        without_numpy()
+        table = rows.read(names, filter=args.where, limit=args.limit, on_error=args.on_error)
+        print_rows(table.to_reader(), args.form)
     _suggest_schema(rows, args)
     return _report_damage(rows.damage)
 
@@ -363,6 +379,7 @@ def rows_of(table: Any) -> Iterator[tuple[Any, ...]]:
 
 def cat(args: argparse.Namespace) -> int:
     """Prints all rows."""
+    without_numpy()
     rows = open_rows(args)
     reader = rows.to_batches(columns_of(args), filter=args.where, limit=args.limit, on_error=args.on_error)
     print_rows(reader, args.form)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from coldframe import writing
 from coldframe._coldframe import formats, shown
 from coldframe._coldframe import tables as tables_held
-from coldframe.arrow import pa
+from coldframe.arrow import pa, without_numpy
 from coldframe.cli import output
 from coldframe.cli.declared import declared_options
 from coldframe.cli.grid import print_grid
@@ -114,6 +114,7 @@ class Session:
     """A connection to DuckDB that opens the files and tables that its queries name."""
 
     def __init__(self, args: argparse.Namespace) -> None:
+        without_numpy()
         try:
             import duckdb
         except ImportError as missing:
