@@ -197,16 +197,16 @@ def test_no_half_of_a_metadata_table_is_missed_without_a_word(table: Path) -> No
                 return [], [str(e)]
         return sorted(map(repr, rows)), [str(warning.message) for warning in caught]
 
-    whole, told = read()
-    assert (len(whole) > 0, told) == (True, [])
+    whole, texts = read()
+    assert (len(whole) > 0, texts) == (True, [])
     aside, silent, words = table / "aside", [], 0
     timeline = root / ".hoodie" / "timeline"
     for entry in [timeline, *timeline.glob("*_*"), *root.glob("[a-z]*/*0-0*"), *root.glob("[a-z]*/.*.log.*")]:
         entry.rename(aside)
         for _ in range(1 if aside.is_dir() else 2):
-            rows, told = read()
-            words += bool(told)
-            if rows != whole and not told:
+            rows, texts = read()
+            words += bool(texts)
+            if rows != whole and not texts:
                 silent.append(str(entry.relative_to(root)))
             if aside.is_file():
                 entry.write_bytes(b"")
@@ -228,7 +228,7 @@ def test_a_missing_log_of_a_metadata_table_is_damage(table: Path) -> None:
         assert log.name in str(opened.verify()["damage"])
 
 
-def test_a_lost_commit_of_a_metadata_table_is_told(table: Path) -> None:
+def test_a_lost_commit_of_a_metadata_table_is_a_warning(table: Path) -> None:
     mdt = table / ".hoodie" / "metadata"
     max((mdt / ".hoodie" / "timeline").glob("*_*.deltacommit")).unlink()
     with pytest.warns(cf.PartialTableWarning, match="are not completed"):

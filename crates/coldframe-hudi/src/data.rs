@@ -26,7 +26,7 @@ mod commit;
 mod conform;
 mod contents;
 mod deletes;
-mod files;
+pub(crate) mod files;
 mod format;
 mod history;
 mod keys;
@@ -48,8 +48,6 @@ mod table_schema;
 mod timeline;
 mod view;
 
-pub(crate) use files::Named;
 pub use format::HudiTableFormat;
-pub(crate) use missing::Lost;
 pub use options::{HudiReader, OpenOptions, TableView};
 pub use table::HudiTable;

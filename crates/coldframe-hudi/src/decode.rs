@@ -18,7 +18,8 @@ use crate::avro::Schema;
 use crate::avro::columns::ColumnBuilder;
 use crate::avro::datum::Datum;
 use crate::changes::{self, Change, Changes, KeyRange, KeyRanges};
-use crate::data::{Lost, Named, missing};
+use crate::data::files::Named;
+use crate::data::missing::{self, Lost};
 use crate::log::{self, Block, BlockKind};
 use crate::merge::{self, Record, Visible};
 use crate::slice;
@@ -209,7 +210,7 @@ fn read_logs(context: &Context, files: Vec<(Bytes, &String)>, lost: &Lost) -> Re
         logged.extend(blocks.into_iter().map(|block| (i, block)));
     }
     let blocks: Vec<&Block> = logged.iter().map(|(_, block)| block).collect();
-    let (mut changes, mut is_told) = (Changes::default(), false);
+    let (mut changes, mut is_known) = (Changes::default(), false);
     for place in merge::order(&blocks, &context.visible) {
         let Some((file, block)) = logged.get(place) else { continue };
         let Some((bytes, name)) = files.get(*file) else { continue };
@@ -217,13 +218,13 @@ fn read_logs(context: &Context, files: Vec<(Bytes, &String)>, lost: &Lost) -> Re
         if let Err(e) = result.map_err(|e| in_log(e, name)) {
             context.lose(e, block.bytes.clone(), None)?;
             changes.lose(changes::ALL);
-            is_told = true;
+            is_known = true;
         }
     }
     let missing: Vec<Named> = lost.missing.iter().filter(|file| file.is_log).cloned().collect();
     // A damaged block may be the one that a commit wrote.
     match missing::check_blocks(&blocks, &missing, &lost.logged) {
-        Err(e) if !is_told => {
+        Err(e) if !is_known => {
             context.lose(e, 0..0, None)?;
             changes.lose(changes::ALL);
         }

@@ -17,7 +17,7 @@ use coldframe_core::{
 };
 
 use crate::avro::Schema;
-use crate::data::{Lost, missing};
+use crate::data::missing::{self, Lost};
 use crate::decode::{BaseFile, Context, DecodeGroup, KEY, PARTITION, is_own};
 use crate::log::{self, BlockKind};
 use crate::merge::Visible;

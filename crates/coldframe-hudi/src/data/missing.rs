@@ -10,7 +10,6 @@ use coldframe_core::{Damage, Error, Limits, Result};
 
 use crate::data::commit::Commit;
 use crate::data::files::{Groups, Named, Slice};
-use crate::data::open;
 use crate::data::properties::Properties;
 use crate::data::timeline::{Instant, Timeline};
 use crate::data::view::{Shown, Visible};
@@ -124,7 +123,7 @@ pub(crate) fn of_metadata(
     let timeline = Timeline::read(root, &properties, limits)?;
     let shown = Shown::Snapshot { as_of: None };
     let visible = Visible::new(&timeline, &shown);
-    let (commits, unrecorded) = open::commits(root, &timeline, &visible, limits)?;
+    let (commits, unrecorded) = visible.commits(root, limits)?;
     let lost = find(&files.there, &files.bases, &timeline, &commits)?;
     Ok((lost, lacking_of(root, &files.instants, &visible, &unrecorded)?))
 }

@@ -11,7 +11,6 @@ use serde_json::Value as Json;
 use crate::data::archive;
 use crate::data::base::Base;
 use crate::data::bootstrap::{self, Sources};
-use crate::data::commit::Commit;
 use crate::data::files::{self, Groups, Slice};
 use crate::data::history::History;
 use crate::data::keys::Keys;
@@ -21,7 +20,7 @@ use crate::data::properties::Properties;
 use crate::data::rules::{Reading, Rules};
 use crate::data::table_schema::Columns;
 use crate::data::timeline::{Instant, Timeline};
-use crate::data::view::{Shown, Visible};
+use crate::data::view::{Commits, Shown, Visible};
 use crate::log;
 use crate::slice::{FileName, parse_name};
 
@@ -66,7 +65,7 @@ pub(crate) fn open(
         timeline.set_archived(archived.within(|| "archived timeline")?);
     }
     let visible = Visible::new(&timeline, &shown);
-    let (commits, unrecorded) = commits(folder.as_ref(), &timeline, &visible, &limits)?;
+    let (commits, unrecorded) = visible.commits(folder.as_ref(), &limits)?;
     let slices = slices(&groups, &timeline, &visible, &commits)?;
     check_cleaned(folder.as_ref(), (&properties, &timeline, &shown), &slices, &limits)?;
     let reading = match (given.hudi_reader, is_new(&properties)) {
@@ -196,29 +195,8 @@ fn any_cleaned(
     Ok(false)
 }
 
-/// The commits that a view shows, with their records.
-pub(crate) type Commits = Vec<(Instant, Commit)>;
-
-/// The commits that a view shows, and the instants of those whose files are empty.
-pub(crate) fn commits(
-    folder: &dyn Folder,
-    timeline: &Timeline,
-    visible: &Visible<'_>,
-    limits: &Limits,
-) -> Result<(Commits, Vec<String>)> {
-    let (mut all, mut unrecorded) = (Vec::new(), Vec::new());
-    for instant in timeline.commits().filter(|i| visible.has(&i.time)) {
-        let json = timeline.content(folder, instant, limits)?.unwrap_or_else(|| {
-            unrecorded.push(instant.time.clone());
-            Json::Null
-        });
-        all.push((instant.clone(), Commit::new(&json)));
-    }
-    Ok((all, unrecorded))
-}
-
 /// The slices that a view reads.
-pub(crate) fn slices(
+fn slices(
     groups: &Groups,
     timeline: &Timeline,
     visible: &Visible<'_>,

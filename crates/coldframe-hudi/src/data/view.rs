@@ -1,8 +1,14 @@
 //! Which instants a view shows.
 
-use coldframe_core::{Error, Result};
+use coldframe_core::io::Folder;
+use coldframe_core::{Error, Limits, Result};
+use serde_json::Value as Json;
 
-use crate::data::timeline::Timeline;
+use crate::data::commit::Commit;
+use crate::data::timeline::{Instant, Timeline};
+
+/// Commits, with their records.
+pub(crate) type Commits = Vec<(Instant, Commit)>;
 
 /// Which rows of a table are read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +53,19 @@ impl<'a> Visible<'a> {
     /// Whether the files and blocks of an instant are valid.
     pub(crate) fn has(&self, time: &str) -> bool {
         self.timeline.is_committed(time) && !self.is_later(time)
+    }
+
+    /// The commits that the view shows, and the instants of those whose files are empty.
+    pub(crate) fn commits(&self, folder: &dyn Folder, limits: &Limits) -> Result<(Commits, Vec<String>)> {
+        let (mut all, mut unrecorded) = (Vec::new(), Vec::new());
+        for instant in self.timeline.commits().filter(|i| self.has(&i.time)) {
+            let json = self.timeline.content(folder, instant, limits)?.unwrap_or_else(|| {
+                unrecorded.push(instant.time.clone());
+                Json::Null
+            });
+            all.push((instant.clone(), Commit::new(&json)));
+        }
+        Ok((all, unrecorded))
     }
 
     /// Whether an instant is later than the view.

@@ -97,7 +97,7 @@ fn lost(
     partitions: &BTreeMap<String, Vec<Slice>>,
     instants: &BTreeSet<String>,
     limits: &Limits,
-) -> Result<(BTreeMap<(String, String), Lost>, Vec<String>)> {
+) -> Result<(BTreeMap<missing::Key, Lost>, Vec<String>)> {
     let slices =
         || partitions.iter().flat_map(|(name, slices)| slices.iter().map(move |slice| (name, slice)));
     let files = slices().flat_map(|(_, slice)| slice.base.iter().chain(&slice.logs));

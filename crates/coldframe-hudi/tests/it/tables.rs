@@ -277,7 +277,7 @@ fn missing_files_are_damage() {
 }
 
 #[test]
-fn what_the_timeline_seems_to_have_lost_is_told() {
+fn what_the_timeline_seems_to_have_lost_is_a_notice() {
     let texts = |table: &HudiTable| -> Vec<String> {
         open(table, &[]).unwrap().notices().unwrap().iter().map(coldframe_core::Notice::text).collect()
     };
@@ -302,7 +302,7 @@ fn what_the_timeline_seems_to_have_lost_is_told() {
     };
     let table = HudiTableFormat.open(&lost.folder.source(), &complete).unwrap();
     assert_eq!(table.notices().unwrap(), []);
-    let raised = rows::read(table.as_ref(), OnError::Raise).unwrap().error.unwrap();
+    let raised = rows::read(table.as_ref(), OnError::Raise).unwrap_err();
     assert!(raised.is_damage() && raised.to_string().contains("are not completed"), "{raised}");
     let outcome = rows::read(table.as_ref(), OnError::Skip).unwrap();
     assert_eq!((outcome.batch.num_rows(), outcome.damage.len()), (1, 1));
