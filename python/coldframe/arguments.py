@@ -12,8 +12,6 @@ from coldframe._coldframe import RawOpening
 from coldframe.arrow import pa
 from coldframe.errors import unsupported
 
-__all__ = ["Keys", "OpenArguments", "check_plain", "default_threads", "threads_of"]
-
 # Keys of encrypted files by name, or a function that returns the key for a name, or None if it has none.
 Keys = Mapping[str, bytes | str] | Callable[[str], bytes | str | None]
 

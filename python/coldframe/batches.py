@@ -16,19 +16,6 @@ from coldframe.logs import watched
 if TYPE_CHECKING:
     from coldframe._coldframe import RawScan, RawTableRows
 
-__all__ = [
-    "DEFAULT_BATCH_SIZE",
-    "DEFAULT_SPLIT_BYTES",
-    "Damage",
-    "columns_of",
-    "filtered",
-    "names_of",
-    "projected",
-    "reader_of",
-    "row_count_batch",
-    "with_tested",
-]
-
 _log = logging.getLogger(__name__)
 
 DEFAULT_BATCH_SIZE = 65536

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["byte_size", "size_text"]
-
 _SIZE = re.compile(r"(\d+)\s*([kmgt]?)(?:i?b)?\Z", re.IGNORECASE)
 
 

@@ -24,8 +24,6 @@ from coldframe.arrow import pa
 from coldframe.errors import SchemaError, install_hint, unsupported
 from coldframe.widening import unified
 
-__all__ = ["Comparison", "Side", "compare"]
-
 _PARTS = 256
 _HELD_BYTES = 64 << 20
 """The maximum number of bytes of hashes of one side in memory; if a side has more, all hashes go to disk."""

@@ -18,8 +18,6 @@ import pyarrow.fs
 from coldframe.errors import unsupported
 from coldframe.filters import mentioned
 
-__all__ = ["ArrowDataset", "Rows"]
-
 # pyarrow's own default is 131,072; a batch of that many wide rows is needlessly big.
 DATASET_BATCH_SIZE = 65536
 

@@ -7,8 +7,6 @@ import traceback
 
 from coldframe import __version__
 
-__all__ = ["main"]
-
 _INTERRUPTED = 130  # the same as in `coldframe.cli`
 
 

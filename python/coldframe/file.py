@@ -43,8 +43,6 @@ from coldframe.sources import Known, Source
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["File", "Split", "has_masked_columns", "raw_scan"]
-
 _log = logging.getLogger(__name__)
 
 

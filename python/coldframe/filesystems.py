@@ -24,8 +24,6 @@ from typing import Any
 from coldframe.errors import unsupported
 from coldframe.logs import step
 
-__all__ = ["ArrowFiles", "FsspecFiles", "Info"]
-
 _log = logging.getLogger(__name__)
 
 # Path, size, whether it is a folder, milliseconds since 1970, etag.

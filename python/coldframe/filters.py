@@ -119,16 +119,41 @@ def keep(batch: Any, test: Any) -> Any:
     """The rows of a batch that pass a bound Predicate or an expression."""
     if isinstance(test, Predicate):
         return batch.filter(pa.record_batch(test.evaluate(batch)).column(0))
-    plain = [field for field in batch.schema if not _holds_union(field.type)]
-    if len(plain) == batch.num_columns:
+    plain = [(at, field) for at, field in enumerate(batch.schema) if not _holds_union(field.type)]
+    if len(plain) == batch.num_columns and not any(_holds_char(field) for _, field in plain):
         return batch.filter(test)
-    # pyarrow makes no empty array of a union: filter the other columns, then take the rows that pass.
+    # pyarrow makes no empty array of a union, and compares the padding of a char, which does not count. So
+    # filter other columns in their place, and take the rows that pass.
     numbers = pa.array(range(batch.num_rows), pa.int64())
-    schema = pa.schema([*plain, pa.field(_ROW, numbers.type)])
-    columns = [batch.column(field.name) for field in plain]
+    schema = pa.schema([*(field for _, field in plain), pa.field(_ROW, numbers.type)])
+    columns = [_trimmed(batch.column(at), field) for at, field in plain]
     numbered = pa.RecordBatch.from_arrays([*columns, numbers], schema=schema)
     passing = numbered.filter(test).column(_ROW)
     return batch.take(passing) if len(passing) else batch.slice(0, 0)
+
+
+def _holds_char(field: Any) -> bool:
+    if pa.types.is_struct(field.type):
+        return any(_holds_char(inner) for inner in field.type)
+    return ((field.metadata or {}).get(b"hive.type") or b"").startswith(b"char(")
+
+
+def _trimmed(array: Any, field: Any) -> Any:
+    """The values of a char column without trailing blanks, also inside of structs."""
+    if not _holds_char(field):
+        return array
+    if pa.types.is_struct(field.type):
+        inner = [_trimmed(array.field(at), of) for at, of in enumerate(field.type)]
+        return pa.StructArray.from_arrays(inner, fields=list(field.type), mask=array.is_null())
+    if pa.types.is_dictionary(field.type):
+        return pa.DictionaryArray.from_arrays(array.indices, _without_blanks(array.dictionary))
+    return _without_blanks(array)
+
+
+def _without_blanks(texts: Any) -> Any:
+    import pyarrow.compute as pc  # loaded already, since the filter is an expression
+
+    return pc.utf8_rtrim(texts, characters=" ")
 
 
 def mentioned(test: Any, schema: Any) -> list[str]:

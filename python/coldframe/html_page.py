@@ -9,8 +9,6 @@ import re
 from html import escape
 from typing import Any
 
-__all__ = ["html_page", "json_for_html"]
-
 # `</script>` ends a script, and `<!--<script>` hides its end. Older browsers end lines of a script at U+2028.
 _UNSAFE = re.compile("[<>&\u2028\u2029]")
 

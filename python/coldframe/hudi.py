@@ -29,8 +29,6 @@ from coldframe.filters import Condition, Filter, parse
 from coldframe.opening import open
 from coldframe.sources import open_store, with_filesystem
 
-__all__ = ["HudiMetadata", "open_hudi_metadata"]
-
 # Where the metadata table is, below the table.
 METADATA = ".hoodie/metadata"
 

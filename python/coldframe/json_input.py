@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-__all__ = ["parse_json"]
-
 
 def parse_json(text: str | bytes) -> Any:
     """The value of a JSON text. Raises ValueError for all other texts, and for JSON that is nested too

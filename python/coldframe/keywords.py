@@ -49,11 +49,14 @@ class OpenOptions(TypedDict, total=False):
     """{"family:qualifier": type}: the columns of view="pivot". Types, as HBase's `Bytes` encodes them:
     binary, string, long, int, short, float, double, boolean, decimal (returned as text)"""
     complete: bool | None
-    """true requires a tablet for each hash bucket, and all logs and super blocks; false states that other
-    servers hold the missing tablets, and have no newer rows. Default: what is missing causes a warning;
-    or: true treats as damage what seems to be missing: write-ahead logs, a descriptor, regions that
-    hbase:meta does not list. Default: a warning; or: true treats as damage that a base or delta of a
-    transactional table is missing, which later deletes prove; false accepts it. Default: a warning"""
+    """for a metadata table of Hudi: true treats as damage what its timeline seems to lack. Default: a
+    warning; or: true treats as damage what seems to be missing, such as commits that the timeline has
+    lost. Default: a warning; or: true requires a tablet for each hash bucket, and all logs and super
+    blocks; false states that other servers hold the missing tablets, and have no newer rows. Default:
+    what is missing causes a warning; or: true treats as damage what seems to be missing: write-ahead
+    logs, a descriptor, regions that hbase:meta does not list. Default: a warning; or: true treats as
+    damage that a base or delta of a transactional table is missing, which later deletes prove; false
+    accepts it. Default: a warning"""
     decode: Literal["avro"] | None
     """"avro" adds a column with Hudi's values as structs, by the Avro schema stored in the file"""
     dialect: Literal[

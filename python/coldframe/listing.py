@@ -17,8 +17,6 @@ from coldframe.errors import ColdframeError
 from coldframe.filesystems import Info
 from coldframe.sources import scheme_of
 
-__all__ = ["FileEntry", "Files", "Listed", "is_flat"]
-
 _FLAT = frozenset(("s3", "s3a", "s3n", "gs", "gcs", "az", "adl", "azure", "abfs", "abfss", "wasb", "wasbs"))
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-__all__ = ["FormatName", "OnError", "WrittenFormat"]
-
 FormatName: TypeAlias = Literal["cfile", "hbase", "hfile", "hudi", "kudu", "orc", "rcfile", "redfile"]
 WrittenFormat: TypeAlias = Literal["cfile", "hfile", "orc", "rcfile", "redfile"]
 OnError: TypeAlias = Literal["raise", "skip", "null"]

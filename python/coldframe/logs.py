@@ -18,8 +18,6 @@ from typing import Any
 from coldframe import _coldframe
 from coldframe.terminal import printable
 
-__all__ = ["safe", "step", "traced", "watched"]
-
 
 def safe(value: object) -> object:
     """A value for a log line: a number, or a text without passwords, queries and control characters."""

@@ -12,8 +12,6 @@ from coldframe.batches import names_of
 if TYPE_CHECKING:
     from coldframe._coldframe import RawCells, RawFile
 
-__all__ = ["Key", "Lookups"]
-
 Key = bytes | str
 """A row key: bytes, or text, which is encoded as UTF-8."""
 

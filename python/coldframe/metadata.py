@@ -12,8 +12,6 @@ from coldframe.filters import Bound, Filter, bind, parse
 if TYPE_CHECKING:
     from coldframe._coldframe import RawFile
 
-__all__ = ["FileMetadata"]
-
 
 class _WithSchema(Protocol):
     _raw: RawFile

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from coldframe.keywords import OpenOptions
 
-__all__ = ["open"]
-
 
 def open(
     source: object,

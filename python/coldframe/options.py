@@ -8,8 +8,6 @@ from typing import Any
 
 from coldframe._coldframe import formats
 
-__all__ = ["TYPELESS", "choices_of", "declared", "format_names"]
-
 _FORMATS = formats()
 
 TYPELESS = frozenset(name for name, about in _FORMATS.items() if about["capabilities"]["needs_schema"])

@@ -10,8 +10,6 @@ from coldframe.arrow import pa
 if TYPE_CHECKING:
     from coldframe._coldframe import RawFile
 
-__all__ = ["Ordinals"]
-
 
 class Ordinals:
     """The part of `File` that only CFiles support; other formats raise UnsupportedError."""

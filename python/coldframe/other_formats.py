@@ -13,8 +13,6 @@ from coldframe.sources import open_store
 if TYPE_CHECKING:
     from coldframe.pipeline.records import SourceFile
 
-__all__ = ["OtherFiles", "other_files"]
-
 ROOT = "."
 _MAGIC = {
     b"PAR1": "parquet",

@@ -10,8 +10,6 @@ from typing import Any
 
 from coldframe.arrow import pa
 
-__all__ = ["expression_of", "matching"]
-
 
 def matching(residual: Any, values: pa.RecordBatch, schema: pa.Schema) -> list[int]:
     """The numbers of the rows of known values that a filter does not rule out.

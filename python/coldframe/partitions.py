@@ -20,8 +20,6 @@ from coldframe.arrow import pa
 from coldframe.errors import SchemaError, unsupported
 from coldframe.publishing import begin
 
-__all__ = ["CONTROLS", "escaped", "folder_of", "write_partitioned"]
-
 # The maximum number of files that are written at the same time. If rows are not sorted by partition, a
 # partition may get several files.
 MAX_OPEN = 32

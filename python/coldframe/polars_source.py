@@ -20,8 +20,6 @@ from coldframe.filters import Condition
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["lazy_frame"]
-
 
 def lazy_frame(rows: Rows, read: Callable[..., Any] | None = None) -> pl.LazyFrame:
     """A LazyFrame that reads `rows` when it is collected, through `read` or else `rows.to_batches`."""

@@ -30,8 +30,6 @@ from coldframe.errors import ColdframeError, NotFoundError
 from coldframe.json_input import parse_json
 from coldframe.logs import step
 
-__all__ = ["Publication", "begin"]
-
 _log = logging.getLogger(__name__)
 
 STAGED = "_coldframe-"

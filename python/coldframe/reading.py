@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from coldframe.dataset import ArrowDataset, Rows
 
-__all__ = ["AsTables", "parallel_by_default"]
-
 
 class _Readable(Protocol):
     @property

@@ -31,8 +31,6 @@ from coldframe.sources import Known, Source, path_of
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Dataset", "DefinedDataset", "Origin"]
-
 _log = logging.getLogger(__name__)
 _ALL = Bound(None)
 

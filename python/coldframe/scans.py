@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from coldframe.keywords import ScanOptions
 
-__all__ = ["scan"]
-
 
 def scan(
     sources: object,

@@ -13,8 +13,6 @@ from coldframe._coldframe import shown, shown_in
 from coldframe.errors import unsupported
 from coldframe.logs import step
 
-__all__ = ["Source", "open_store", "path_of"]
-
 _log = logging.getLogger(__name__)
 
 # The identity of a file from a listing: size, milliseconds since 1970, etag.

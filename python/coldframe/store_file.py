@@ -10,8 +10,6 @@ from coldframe._coldframe import Store
 from coldframe.logs import step
 from coldframe.sources import Known
 
-__all__ = ["RangedFile"]
-
 _log = logging.getLogger(__name__)
 
 

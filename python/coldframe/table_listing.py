@@ -24,8 +24,6 @@ from coldframe.scans import scan
 if TYPE_CHECKING:
     from coldframe.pipeline.source.tables import Table
 
-__all__ = ["Estate", "FoundTable", "survey", "tables"]
-
 _NAMED = 8
 """The maximum number of places that a warning names."""
 ICEBERG = "iceberg"

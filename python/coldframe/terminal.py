@@ -18,8 +18,6 @@ import sys
 from collections.abc import Iterator
 from typing import IO, Any
 
-__all__ = ["Printed", "PrintedBytes", "console_of", "printable", "printed_safely", "stream_of"]
-
 # Bytes that a terminal may obey, from names that are not UTF-8; and half characters.
 _OTHER = "\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udc9f\udd00-\udfff]"
 _CONTROL = re.compile(r"[\x00-\x1f" + _OTHER)

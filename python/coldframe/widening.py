@@ -9,8 +9,6 @@ from typing import Any
 
 from coldframe import _coldframe
 
-__all__ = ["shape_of", "unified"]
-
 
 def unified(schemas: Iterable[tuple[str, Any]], *, table: str | None = None) -> Any:
     """Unifies the schemas of several files, which are given with their paths, into one pyarrow.Schema.

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from coldframe.keywords import OpenKeywords, WriteOptions
 
-__all__ = ["detect", "read_schema", "read_table", "write"]
-
 _log = logging.getLogger(__name__)
 
 

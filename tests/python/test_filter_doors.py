@@ -280,6 +280,10 @@ def test_char_compares_without_its_padding(tmp_path: Path) -> None:
                 assert file.count(filter) == len(got)
         if "dictionaries" not in what:
             assert file.count("c like '_b'") == 3000
+            for field in (pc.field("c"), pc.field("s", "c")):
+                # pyarrow evaluates these.
+                assert file.count(pc.utf8_upper(field) == "AB") == 3000
+                assert file.read(filter=(field == "ab") | (pc.utf8_length(field) == 1)).num_rows == 9000
     written = tmp_path / "again.orc"
     cf.write(cf.open(tmp_path / "plain.orc"), written, format="orc")
     assert cf.open(written).schema.field("c").metadata is None

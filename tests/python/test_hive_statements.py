@@ -10,7 +10,7 @@ import coldframe as cf
 from coldframe.hive.ddl import parse_statements
 from coldframe.hive.definition import Column
 from coldframe.hive.dumps import read_dump
-from coldframe.hive.tables import MetastoreRefusal, Refused
+from coldframe.hive.reader import MetastoreRefusal, Refused
 
 SHOWN = r"""
 +----------------------------------------------------+

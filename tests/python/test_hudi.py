@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 import tarfile
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -181,3 +183,56 @@ def test_metadata_tables_before_hudi_0_11(tmp_path: Path, first: str, in_header:
     log = metadata / "files" / f".files-0000_{first}.log.1_0-0-0"
     log.write_bytes(log_block(instant, FIRST_SCHEMA, content))
     assert [row["name"] for row in cf.open_hudi_metadata(table).files().to_pylist()] == [FIRST_FILE]
+
+
+def test_no_half_of_a_metadata_table_is_missed_without_a_word(table: Path) -> None:
+    root = table / ".hoodie" / "metadata"
+
+    def read() -> tuple[list[str], list[str]]:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                rows = cf.open(root).read().to_pylist()
+            except cf.ColdframeError as e:
+                return [], [str(e)]
+        return sorted(map(repr, rows)), [str(warning.message) for warning in caught]
+
+    whole, told = read()
+    assert (len(whole) > 0, told) == (True, [])
+    aside, silent, words = table / "aside", [], 0
+    timeline = root / ".hoodie" / "timeline"
+    for entry in [timeline, *timeline.glob("*_*"), *root.glob("[a-z]*/*0-0*"), *root.glob("[a-z]*/.*.log.*")]:
+        entry.rename(aside)
+        for _ in range(1 if aside.is_dir() else 2):
+            rows, told = read()
+            words += bool(told)
+            if rows != whole and not told:
+                silent.append(str(entry.relative_to(root)))
+            if aside.is_file():
+                entry.write_bytes(b"")
+        entry.unlink(missing_ok=True)
+        aside.rename(entry)
+    assert silent == []
+    assert words > 10
+
+
+def test_a_missing_log_of_a_metadata_table_is_damage(table: Path) -> None:
+    mdt = table / ".hoodie" / "metadata"
+    log = max((mdt / "files").glob(".*.log.*"))
+    log.unlink()
+    with pytest.raises(cf.CorruptFileError, match=re.escape(log.name)):
+        cf.open_hudi_metadata(table).files()
+    for opened in (cf.open(mdt), cf.open(table, format="hudi", metadata=True)):
+        opened.read(on_error="skip")
+        assert any(log.name in entry["reason"] for entry in opened.damage)
+        assert log.name in str(opened.verify()["damage"])
+
+
+def test_a_lost_commit_of_a_metadata_table_is_told(table: Path) -> None:
+    mdt = table / ".hoodie" / "metadata"
+    max((mdt / ".hoodie" / "timeline").glob("*_*.deltacommit")).unlink()
+    with pytest.warns(cf.PartialTableWarning, match="are not completed"):
+        cf.open(mdt).read()
+    complete = cf.open(mdt, complete=True)
+    complete.read(on_error="skip")
+    assert ["are not completed" in entry["reason"] for entry in complete.damage] == [True]

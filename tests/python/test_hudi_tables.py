@@ -11,6 +11,7 @@ import pyarrow.dataset as pads
 import pytest
 from estates import Estate
 from hudi_tables import hudi_table
+from test_filter_law import SEED, hold
 
 import coldframe as cf
 from coldframe.cli import main
@@ -40,6 +41,16 @@ def test_a_table_has_its_last_state(trips: Path) -> None:
     assert [entry["instant"] for entry in table.metadata["commits"]] == [FIRST, SECOND]
     assert sum(batch.num_rows for split in table.splits(100) for batch in table.to_batches(split=split)) == 3
     assert cf.scan(trips).count() == 3
+
+
+@pytest.mark.parametrize("archive", sorted(DATA.glob("history-*.tar.gz")), ids=lambda path: path.name)
+def test_filters_hold_on_a_history(archive: Path, tmp_path: Path) -> None:
+    with tarfile.open(archive) as tar:
+        tar.extractall(tmp_path, filter="data")
+    [table] = tmp_path.iterdir()
+    for options in ({}, {"view": "read_optimized"}, {"view": "incremental", "begin": "0"}):
+        print(f"COLDFRAME_SEED={SEED}", options)
+        hold(table, options, SEED)
 
 
 def test_views(trips: Path) -> None:

@@ -1,10 +1,11 @@
-"""Random histories of Hudi's own writer: each view has the rows that Hudi's reader shows."""
+"""Random histories of Hudi's own writer: views have the rows of Hudi's reader, and filters hold on them."""
 
 from __future__ import annotations
 
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -13,6 +14,9 @@ from older_spark import PYTHON, ROOT
 
 import coldframe as cf
 from coldframe.spark.java import find_java
+
+sys.path.append(str(Path(__file__).parents[1] / "python"))
+from test_filter_law import hold
 
 pytestmark = pytest.mark.skipif(PYTHON is None, reason="no PySpark 3.5 here, for which Hudi has a bundle")
 
@@ -45,3 +49,4 @@ def test_random_histories_are_read_as_hudi_reads_them(bundle: Path, tmp_path: Pa
         ours = cf.open(view["table"], hudi_reader="1.x", **view["options"]).read()
         theirs = pq.read_table(view["truth"]).select(ours.schema.names)
         assert sorted(map(repr, ours.to_pylist())) == sorted(map(repr, theirs.to_pylist())), view
+        hold(view["table"], {"hudi_reader": "1.x", **view["options"]}, int(SEED))

@@ -34,7 +34,7 @@ mod kryo;
 mod log_file;
 mod logs;
 mod merged;
-mod missing;
+pub(crate) mod missing;
 mod open;
 mod options;
 mod order;
@@ -48,6 +48,8 @@ mod table_schema;
 mod timeline;
 mod view;
 
+pub(crate) use files::Named;
 pub use format::HudiTableFormat;
+pub(crate) use missing::Lost;
 pub use options::{HudiReader, OpenOptions, TableView};
 pub use table::HudiTable;

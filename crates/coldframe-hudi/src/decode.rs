@@ -18,6 +18,7 @@ use crate::avro::Schema;
 use crate::avro::columns::ColumnBuilder;
 use crate::avro::datum::Datum;
 use crate::changes::{self, Change, Changes, KeyRange, KeyRanges};
+use crate::data::{Lost, Named, missing};
 use crate::log::{self, Block, BlockKind};
 use crate::merge::{self, Record, Visible};
 use crate::slice;
@@ -96,6 +97,8 @@ pub(crate) struct DecodeGroup {
     pub files: Vec<String>,
     /// The base file, if there is one. It is the first of `files`.
     pub base: Option<BaseFile>,
+    /// The files that must be there.
+    pub lost: Lost,
 }
 
 /// How a base file is read.
@@ -118,7 +121,11 @@ impl DecodeUnit for DecodeGroup {
         };
         let base = base.and_then(|source| Some((source, names.next()?)));
         let mut lost = KeyRanges::default();
-        let changes = read_logs(&context, bytes.zip(names).collect())?;
+        if let Some(file) = self.lost.missing.iter().find(|file| !file.is_log) {
+            context.lose(missing::error(file), 0..0, None)?;
+            lost.add(changes::ALL);
+        }
+        let changes = read_logs(&context, bytes.zip(names).collect(), &self.lost)?;
         let base = match base {
             Some((source, name)) => open_base(&context, source, name, &mut lost)?,
             None => None,
@@ -191,7 +198,7 @@ fn schema_of(context: &Context, raw: &RawFile, block: Option<&Block>) -> Result<
 }
 
 /// Reads the changes from a group's logs, given as bytes and names.
-fn read_logs(context: &Context, files: Vec<(Bytes, &String)>) -> Result<Changes> {
+fn read_logs(context: &Context, files: Vec<(Bytes, &String)>, lost: &Lost) -> Result<Changes> {
     let mut logged: Vec<(usize, Block)> = Vec::new();
     for (i, (bytes, name)) in files.iter().enumerate() {
         let mut blocks = log::blocks(bytes, context.limits());
@@ -202,7 +209,7 @@ fn read_logs(context: &Context, files: Vec<(Bytes, &String)>) -> Result<Changes>
         logged.extend(blocks.into_iter().map(|block| (i, block)));
     }
     let blocks: Vec<&Block> = logged.iter().map(|(_, block)| block).collect();
-    let mut changes = Changes::default();
+    let (mut changes, mut is_told) = (Changes::default(), false);
     for place in merge::order(&blocks, &context.visible) {
         let Some((file, block)) = logged.get(place) else { continue };
         let Some((bytes, name)) = files.get(*file) else { continue };
@@ -210,7 +217,17 @@ fn read_logs(context: &Context, files: Vec<(Bytes, &String)>) -> Result<Changes>
         if let Err(e) = result.map_err(|e| in_log(e, name)) {
             context.lose(e, block.bytes.clone(), None)?;
             changes.lose(changes::ALL);
+            is_told = true;
         }
+    }
+    let missing: Vec<Named> = lost.missing.iter().filter(|file| file.is_log).cloned().collect();
+    // A damaged block may be the one that a commit wrote.
+    match missing::check_blocks(&blocks, &missing, &lost.logged) {
+        Err(e) if !is_told => {
+            context.lose(e, 0..0, None)?;
+            changes.lose(changes::ALL);
+        }
+        _ => {}
     }
     Ok(changes)
 }

@@ -41,6 +41,8 @@ coldframe_core::options! {
     struct Given for OpenOptions {
         flatten files: coldframe_hfile::OpenOptions;
         flatten records: RecordOptions;
+        /// for a metadata table of Hudi: true treats as damage what its timeline seems to lack. Default: a warning
+        complete: bool;
     }
 }
 
@@ -64,7 +66,7 @@ impl Format for HudiFormat {
     fn open(&self, source: &Source, options: &OpenOptions) -> Result<Arc<dyn TableFile>> {
         let given = Given::read(self.name(), &options.extra)?;
         match (source, given.records.decode) {
-            (Source::Folder { .. }, _) => Ok(Arc::new(MetadataTable::open(source, options)?)),
+            (Source::Folder { .. }, _) => Ok(Arc::new(MetadataTable::open(source, options, given.complete)?)),
             (_, Some(Decode::Avro)) => Ok(Arc::new(RecordFile::open(source, options)?)),
             (_, None) => Ok(Arc::new(HFile::open(source, options)?)),
         }

@@ -9,7 +9,7 @@
 //! of the commit that wrote it. Such a log belongs to the last base file whose compaction was planned before
 //! the commit was completed, because a compaction includes nothing that is committed after it is planned.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use coldframe_core::Result;
 use coldframe_core::io::{Entry, Folder};
@@ -108,12 +108,13 @@ struct GroupFiles {
     logs: Vec<(String, u64, String, GroupFile)>,
 }
 
-/// The latest committed slices of the groups in a partition's folder, by name.
+/// The latest committed slices of the groups in a partition's folder, by name. `instants` takes those in the names of all
+/// files.
 pub(crate) fn latest(
     folder: &dyn Folder,
     path: &str,
-    timeline: &Timeline,
-    version: u32,
+    (timeline, version): (&Timeline, u32),
+    instants: &mut BTreeSet<String>,
 ) -> Result<Vec<Slice>> {
     let mut groups: BTreeMap<String, GroupFiles> = BTreeMap::new();
     for Entry { path, len, is_folder } in folder.list(path)? {
@@ -124,11 +125,13 @@ pub(crate) fn latest(
             Some(FileName::Base { file_id, instant, extension: "hfile" }) => {
                 let (file_id, instant) = (file_id.to_owned(), instant.to_owned());
                 let file = GroupFile { path, len, instant: instant.clone() };
+                instants.insert(instant.clone());
                 groups.entry(file_id).or_default().bases.insert(instant, file);
             }
             Some(FileName::Log { file_id, instant, version, token, is_cdc: false }) => {
                 let (file_id, token) = (file_id.to_owned(), token.to_owned());
                 let instant = instant.to_owned();
+                instants.insert(instant.clone());
                 let file = GroupFile { path, len, instant: instant.clone() };
                 groups.entry(file_id).or_default().logs.push((instant, version, token, file));
             }

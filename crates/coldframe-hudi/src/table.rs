@@ -1,5 +1,7 @@
 //! A partition of the metadata table, or all partitions, as a table.
 
+mod groups;
+
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -10,15 +12,17 @@ use arrow_schema::{DataType, Field, FieldRef, Schema as ArrowSchema, SchemaRef};
 use coldframe_core::format::Fetch;
 use coldframe_core::io::Folder;
 use coldframe_core::{
-    Checksums, Damage, Error, ErrorContext, ErrorKind, Node, Op, OpenOptions, Plan, PlanRequest, Predicate,
-    Proof, ReadAt, Result, Source, Split, TableFile, Unit, Value,
+    Checksums, Damage, Error, ErrorContext, ErrorKind, Node, Notice, Op, OpenOptions, Plan, PlanRequest,
+    Predicate, Proof, ReadAt, Result, Source, Split, TableFile, Unit, Value,
 };
 
 use crate::avro::Schema;
+use crate::data::{Lost, missing};
 use crate::decode::{BaseFile, Context, DecodeGroup, KEY, PARTITION, is_own};
 use crate::log::{self, BlockKind};
 use crate::merge::Visible;
-use crate::slice::{self, GroupFile, Slice};
+use crate::slice::GroupFile;
+use crate::table::groups::FileGroup;
 use crate::timeline::{self, Timeline};
 use coldframe_hfile::file_info;
 use coldframe_hfile::{Options, View};
@@ -35,6 +39,10 @@ pub struct MetadataTable {
     /// The folder of the metadata table.
     root: Arc<dyn Folder>,
     groups: Vec<FileGroup>,
+    /// What seems to be missing, without proof that it existed.
+    lacking: Vec<String>,
+    /// Whether that is damage.
+    is_complete: bool,
     target: Arc<Schema>,
     schema: SchemaRef,
     visible: Arc<Visible>,
@@ -50,40 +58,8 @@ struct DataTable {
     /// The data table's folder `.hoodie`.
     folder: Arc<dyn Folder>,
     version: u32,
-}
-
-#[derive(Debug)]
-struct FileGroup {
-    partition: Arc<str>,
-    slice: Slice,
-    /// If a hash distributes the keys: the group's number, and the number of groups in its partition.
-    number: Option<(u32, u32)>,
-}
-
-impl FileGroup {
-    fn files(&self) -> impl Iterator<Item = &GroupFile> {
-        self.slice.base.iter().chain(&self.slice.logs)
-    }
-
-    fn bytes(&self) -> u64 {
-        self.files().map(|f| f.len).fold(0, u64::saturating_add)
-    }
-
-    /// Whether the group can have one of these keys.
-    fn may_hold(&self, keys: &BTreeSet<Vec<u8>>) -> bool {
-        self.number.is_none_or(|(number, of)| {
-            keys.iter().any(|key| std::str::from_utf8(key).is_ok_and(|key| group_of(key, of) == number))
-        })
-    }
-}
-
-/// The group of a key, out of `of` groups. Hudi uses the hash of Java's strings.
-fn group_of(key: &str, of: u32) -> u32 {
-    let hash = key.encode_utf16().fold(0_i32, |h, c| h.wrapping_mul(31).wrapping_add(i32::from(c)));
-    // In Java, the absolute value of the smallest integer is negative, and a remainder of a division of it is
-    // negative, too.
-    let hash = i64::from(hash.wrapping_abs());
-    u32::try_from((hash % i64::from(of.max(1))).abs()).unwrap_or(0)
+    /// The partitions of the metadata table that it states to be ready.
+    partitions: Option<Vec<String>>,
 }
 
 /// Whether `folder` is a metadata table or one of its partitions.
@@ -138,8 +114,8 @@ fn timeline_of(folder: &dyn Folder, at: &str, properties: &BTreeMap<String, Stri
 }
 
 impl MetadataTable {
-    /// Reads the timelines, the file names, and the schema of one file.
-    pub fn open(source: &Source, options: &OpenOptions) -> Result<Self> {
+    /// Reads the timelines, the file names, and the schema of one file. `is_complete`: whether what seems to be missing is damage.
+    pub fn open(source: &Source, options: &OpenOptions, is_complete: bool) -> Result<Self> {
         let Source::Folder { folder, .. } = source else {
             return Err(Error::invalid("expected the folder of a metadata table, found a file"));
         };
@@ -175,11 +151,19 @@ impl MetadataTable {
         ];
         let data = data_table(root.as_ref(), &options, &mut metadata)?;
         let visible = visible(data.as_ref(), &own_timeline, version, &options, &mut metadata)?;
-        let groups = groups(root.as_ref(), only.as_deref(), &own_timeline, version)?;
+        let ready = data.as_ref().and_then(|table| table.partitions.as_deref());
+        let names = match &only {
+            Some(name) => vec![name.clone()],
+            None => partition_folders(root.as_ref())?.collect(),
+        };
+        let ready = |name: &str| only.is_none() && ready.is_none_or(|ready| ready.iter().any(|n| n == name));
+        let (groups, lacking) =
+            groups::read(root.as_ref(), names, (&own_timeline, version), &ready, &limits)?;
         metadata.push(("partitions".to_owned(), partitions_value(&groups)));
         let target = Arc::new(find_schema(root.as_ref(), &groups, &options)?);
         let schema = arrow_schema(&target, only.is_none(), &options)?;
-        Ok(Self { root, groups, target, schema, visible: Arc::new(visible), options, metadata, data })
+        let visible = Arc::new(visible);
+        Ok(Self { root, groups, lacking, is_complete, target, schema, visible, options, metadata, data })
     }
 
     /// For each partition of the data table, the file groups whose rows are now in other groups.
@@ -212,7 +196,9 @@ fn data_table(
     let pairs = properties.iter().map(|(k, v)| (k.clone(), Value::from(v.as_str())));
     metadata.push(("table".to_owned(), Value::map(pairs)));
     let timeline = timeline_of(folder.as_ref(), "", &properties)?;
-    Ok(Some(DataTable { timeline, folder, version: version_of(&properties) }))
+    let names = properties.get("hoodie.table.metadata.partitions");
+    let partitions = names.map(|names| names.split(',').map(|name| name.trim().to_owned()).collect());
+    Ok(Some(DataTable { timeline, folder, version: version_of(&properties), partitions }))
 }
 
 /// Determines the valid instants, from both timelines.
@@ -241,40 +227,6 @@ fn visible(
 
 fn list<'a>(texts: impl Iterator<Item = &'a String>) -> Value {
     Value::List(texts.map(|t| Value::from(t.as_str())).collect())
-}
-
-fn groups(
-    root: &dyn Folder,
-    only: Option<&str>,
-    timeline: &Timeline,
-    version: u32,
-) -> Result<Vec<FileGroup>> {
-    let partitions: Vec<String> = match only {
-        Some(name) => vec![name.to_owned()],
-        None => partition_folders(root)?.collect(),
-    };
-    let mut groups = Vec::new();
-    for name in partitions {
-        let partition: Arc<str> = name.as_str().into();
-        let slices = slice::latest(root, &name, timeline, version)?;
-        let of = group_count(&name, &slices);
-        for (i, slice) in slices.into_iter().enumerate() {
-            let number = of.and_then(|of| Some((u32::try_from(i).ok()?, of)));
-            groups.push(FileGroup { partition: partition.clone(), slice, number });
-        }
-    }
-    Ok(groups)
-}
-
-/// The number of groups in a partition, if the hash of a key selects its group. A hash selects the group in a
-/// record index that is not divided by partitions of the table.
-fn group_count(partition: &str, slices: &[Slice]) -> Option<u32> {
-    let of = u32::try_from(slices.len()).ok()?;
-    let numbered = slices.iter().enumerate().all(|(i, slice)| {
-        let rest = slice.file_id.strip_prefix("record-index-");
-        rest.and_then(|r| r.split('-').next()) == Some(format!("{i:04}").as_str())
-    });
-    (partition == "record_index" && numbered).then_some(of)
 }
 
 fn partitions_value(groups: &[FileGroup]) -> Value {
@@ -389,6 +341,11 @@ impl TableFile for MetadataTable {
         Ok(Value::Map(metadata))
     }
 
+    fn notices(&self) -> Result<Vec<Notice>> {
+        let texts = if self.is_complete { &[] } else { self.lacking.as_slice() };
+        Ok(texts.iter().cloned().map(Notice::PartialTable).collect())
+    }
+
     /// A split is a range of file groups, by number.
     fn splits(&self, target: u64) -> Result<Vec<Split>> {
         let (mut splits, mut start, mut bytes) = (Vec::new(), 0, 0_u64);
@@ -401,8 +358,8 @@ impl TableFile for MetadataTable {
             bytes = bytes.saturating_add(len);
         }
         let end = self.groups.len() as u64;
-        if end > start {
-            splits.push(Split { part: 0, range: start..end, rows: None });
+        if end > start || (end == 0 && self.is_complete && !self.lacking.is_empty()) {
+            splits.push(Split { part: 0, range: start..end.max(1), rows: None });
         }
         Ok(splits)
     }
@@ -423,6 +380,11 @@ impl TableFile for MetadataTable {
             options: self.options.clone(),
             schemas: Mutex::new(HashMap::new()),
         });
+        if self.is_complete && split.range.start == 0 {
+            for text in &self.lacking {
+                context.lose(missing::loss(text).to_error(), 0..0, None)?;
+            }
+        }
         let mut groups = VecDeque::new();
         for (i, group) in self.groups.iter().enumerate() {
             let wanted = context.keys.as_ref().is_none_or(|keys| group.may_hold(keys));
@@ -434,6 +396,7 @@ impl TableFile for MetadataTable {
                     file_id,
                     files: files.collect::<Result<_>>()?,
                     has_base,
+                    lost: group.lost.clone(),
                 });
             }
         }
@@ -496,6 +459,7 @@ struct PlannedGroup {
     file_id: String,
     files: Vec<(String, Arc<dyn ReadAt>)>,
     has_base: bool,
+    lost: Lost,
 }
 
 /// Plans one unit per group.
@@ -549,6 +513,7 @@ impl GroupPlan {
             partition: group.partition,
             files: group.files.into_iter().map(|(path, _)| path).collect(),
             base,
+            lost: group.lost,
         };
         Ok(Unit { fetch, bytes: 0..bytes, rows: None, structure, decode: Box::new(decode) })
     }

@@ -66,6 +66,8 @@ pub(crate) struct InstantName<'a> {
     pub action: &'a str,
     /// Whether the action is completed.
     pub done: bool,
+    /// Whether the action was started and is not completed.
+    pub inflight: bool,
 }
 
 /// Parses the name of a timeline's file.
@@ -82,13 +84,14 @@ pub(crate) fn parse_name(name: &str) -> Option<InstantName<'_>> {
     if !is_instant(instant) || completion.is_some_and(|c| !is_instant(c)) {
         return None;
     }
-    let (action, done) = match (action, state) {
-        ("inflight", None) => ("commit", false),
-        (action, None) => (action, true),
-        (action, Some("requested" | "inflight")) => (action, false),
+    let (action, done, inflight) = match (action, state) {
+        ("inflight", None) => ("commit", false, true),
+        (action, None) => (action, true, false),
+        (action, Some("requested")) => (action, false, false),
+        (action, Some("inflight")) => (action, false, true),
         _ => return None,
     };
-    Some(InstantName { instant, completion, action, done })
+    Some(InstantName { instant, completion, action, done, inflight })
 }
 
 impl Timeline {

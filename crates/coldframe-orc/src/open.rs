@@ -10,7 +10,7 @@ use coldframe_encoding::limits::message::Shaped;
 use prost::Message;
 
 use crate::layout::encryption::Encryption;
-use crate::layout::proto::{self, Metadata, StripeFooter};
+use crate::layout::proto::{self, ColumnarStripeStatistics, Metadata, StripeFooter};
 use crate::layout::quirks::Quirks;
 use crate::layout::stripe::{StreamKind, StreamPlace, Stripe, StripeLayout};
 use crate::layout::tail::{End, GUESS, MAGIC, Tail};
@@ -20,6 +20,12 @@ use crate::schema;
 
 /// The maximum number of row groups of a stripe that are read one by one.
 const MAX_ROW_GROUPS: usize = 1 << 24;
+
+/// `Stream.Kind` of the encrypted statistics of a column in all stripes.
+const STRIPE_STATISTICS: u32 = 100;
+
+/// The statistics of an encrypted column in each stripe, as stored.
+type OfEncrypted = (usize, Vec<Bytes>);
 
 /// An open file.
 #[derive(Debug)]
@@ -47,6 +53,8 @@ pub(crate) struct Shape {
     pub(crate) recovered: Option<Recovery>,
     /// The statistics of stripes, once [`Self::stated`] has read them.
     of_stripes: OnceLock<Metadata>,
+    /// The same of encrypted columns.
+    of_encrypted: OnceLock<Vec<OfEncrypted>>,
 }
 
 /// How the stripes were found without a complete tail.
@@ -93,6 +101,7 @@ impl Shape {
             lost,
             recovered: None,
             of_stripes,
+            of_encrypted: OnceLock::new(),
         })
     }
 
@@ -165,6 +174,55 @@ impl Shape {
         let stripes = &metadata.stripe_stats;
         let of_stripe = stripes.get(stripe.number).filter(|_| stripes.len() == self.stripes.len());
         Ok(of_stripe.map(|of_stripe| of_stripe.col_stats.clone()).unwrap_or_default())
+    }
+
+    /// What is stated of the columns of a stripe that are encrypted, and that a key decrypts.
+    pub(crate) fn stated_of_encrypted(&self, stripe: &Stripe) -> Result<Vec<(usize, Bytes)>> {
+        if !self.quirks.merged_statistics {
+            return Ok(Vec::new());
+        }
+        let stated = match self.of_encrypted.get() {
+            Some(stated) => stated,
+            None => {
+                let read = match self.encrypted_metadata() {
+                    Err(e) if e.is_confined() => Vec::new(),
+                    stated => stated?,
+                };
+                self.of_encrypted.get_or_init(|| read)
+            }
+        };
+        let of_all = stated.iter().filter(|(_, stripes)| stripes.len() == self.stripes.len());
+        Ok(of_all.filter_map(|(id, stripes)| Some((*id, stripes.get(stripe.number)?.clone()))).collect())
+    }
+
+    /// The encrypted statistics of stripes that a key decrypts.
+    pub(crate) fn encrypted_metadata(&self) -> Result<Vec<OfEncrypted>> {
+        let (tail, limits) = (&self.tail, &self.options.limits);
+        let mut at = tail.stripe_statistics_bytes.start;
+        let mut all = Vec::new();
+        for (number, variant) in tail.footer.encryption.iter().flat_map(|e| &e.variants).enumerate() {
+            for stream in &variant.stripe_statistics {
+                let start = at;
+                at = at.saturating_add(stream.length());
+                let column = usize::try_from(stream.column()).unwrap_or(usize::MAX);
+                if self.encryption.variant_of(column) != Some(number) {
+                    continue;
+                }
+                let stripes = tail.footer.stripes.len();
+                let key = self.encryption.footer_stream_key(number, stripes, column, STRIPE_STATISTICS)?;
+                let Some(key) = key else { continue };
+                let within = || "encrypted stripe statistics";
+                limits.metadata("the statistics of stripes", stream.length()).at(start).within(within)?;
+                let mut stored = self.source.read(start..at).within(within)?.to_vec();
+                key.decrypt(0, &mut stored)?;
+                let message =
+                    tail.compression.message(&stored, start, limits, tail.file_len).within(within)?;
+                let own: ColumnarStripeStatistics =
+                    proto::decode("encrypted stripe statistics", message, limits, tail.file_len).at(start)?;
+                all.push((column, own.col_stats));
+            }
+        }
+        Ok(all)
     }
 
     /// The contents of a stripe's footer.

@@ -11,17 +11,14 @@ pub(crate) mod extremes;
 use std::ops::Range;
 
 use bytes::Bytes;
-use coldframe_core::{ColumnSummary, ErrorContext, Result, Value};
+use coldframe_core::{ColumnSummary, Result, Value};
 
-use crate::layout::proto::{self, ColumnStatistics, ColumnarStripeStatistics, RowIndex};
+use crate::layout::proto::{self, ColumnStatistics, RowIndex};
 use crate::layout::stripe::Stripe;
 use crate::layout::types::{Column, Kind};
 use crate::layout::values::decimal_text;
 use crate::open::Shape;
 use crate::prune::bounds::instant;
-
-/// `Stream.Kind` of the encrypted statistics of a column in all stripes.
-const STRIPE_STATISTICS: u32 = 100;
 
 /// All statistics of the file, its stripes and row groups.
 pub(crate) fn statistics(shape: &Shape) -> Result<Value> {
@@ -39,7 +36,7 @@ pub(crate) fn statistics(shape: &Shape) -> Result<Value> {
     }
     let metadata = unless_damaged(shape.metadata())?.unwrap_or_default();
     let mut of_stripes: Vec<Vec<Bytes>> = metadata.stripe_stats.into_iter().map(|s| s.col_stats).collect();
-    for (column, own) in unless_damaged(encrypted(shape))?.unwrap_or_default() {
+    for (column, own) in unless_damaged(shape.encrypted_metadata())?.unwrap_or_default() {
         for (stripe, own) in of_stripes.iter_mut().zip(own) {
             if let Some(place) = stripe.get_mut(column) {
                 *place = own;
@@ -123,37 +120,6 @@ fn unless_damaged<T>(read: Result<T>) -> Result<Option<T>> {
         Err(e) if e.is_confined() => Ok(None),
         Err(e) => Err(e),
     }
-}
-
-/// The encrypted statistics of stripes that a key decrypts: the column, and an entry for each stripe.
-fn encrypted(shape: &Shape) -> Result<Vec<(usize, Vec<Bytes>)>> {
-    let (footer, limits) = (&shape.tail.footer, &shape.options.limits);
-    let mut at = shape.tail.stripe_statistics_bytes.start;
-    let mut all = Vec::new();
-    for (number, variant) in footer.encryption.iter().flat_map(|e| &e.variants).enumerate() {
-        for stream in &variant.stripe_statistics {
-            let start = at;
-            at = at.saturating_add(stream.length());
-            let column = usize::try_from(stream.column()).unwrap_or(usize::MAX);
-            if shape.encryption.variant_of(column) != Some(number) {
-                continue;
-            }
-            let stripes = footer.stripes.len();
-            let key = shape.encryption.footer_stream_key(number, stripes, column, STRIPE_STATISTICS)?;
-            let Some(key) = key else { continue };
-            let within = || "encrypted stripe statistics";
-            limits.metadata("the statistics of stripes", stream.length()).at(start).within(within)?;
-            let mut stored = shape.source.read(start..at).within(within)?.to_vec();
-            key.decrypt(0, &mut stored)?;
-            let message =
-                shape.tail.compression.message(&stored, start, limits, shape.tail.file_len).within(within)?;
-            let own: ColumnarStripeStatistics =
-                proto::decode("encrypted stripe statistics", message, limits, shape.tail.file_len)
-                    .at(start)?;
-            all.push((column, own.col_stats));
-        }
-    }
-    Ok(all)
 }
 
 /// One list of columns for each row group; empty without indexes.

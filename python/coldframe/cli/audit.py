@@ -7,7 +7,7 @@ import json
 import sys
 from typing import Any
 
-from coldframe.cli.options import add_storage_option, pairs
+from coldframe.cli.options import add_storage_option, pairs, prints_json
 from coldframe.cli.summaries import SUMMARIES
 
 
@@ -34,8 +34,7 @@ def add_parsers(commands: Any) -> None:
         help="also check a safe-to-delete.txt: each source by its size, time and digest, and by the journal",
     )
     parser.add_argument("--deep", action="store_true", help="also read every value and compare fingerprints")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(run=run)
+    prints_json(parser, run)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -9,8 +9,6 @@ from typing import Any
 from coldframe.byte_size import size_text
 from coldframe.cli.output import cell_text, console
 
-__all__ = ["print_layout", "regions", "shares"]
-
 _COLOURS = [
     "cyan",
     "magenta",

@@ -15,8 +15,6 @@ from coldframe.cli.summaries import SUMMARIES
 from coldframe.cli.verbosity import add_verbose_options
 from coldframe.options import format_names
 
-__all__ = ["nearest", "parser_for", "parser_of_all"]
-
 _MODULES = {
     "reading": ("detect", "schema", "meta", "stats", "splits", "head", "cat", "count", "convert"),
     "keys": ("get", "scan", "keys", "bloom"),

@@ -8,8 +8,6 @@ import shlex
 
 from coldframe.cli.options import Commands, add_command
 
-__all__ = ["add_parsers", "script"]
-
 SHELLS = ["bash", "zsh", "fish"]
 
 

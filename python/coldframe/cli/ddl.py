@@ -8,8 +8,6 @@ from typing import Any
 from coldframe._coldframe import print_columns
 from coldframe.arrow import pa
 
-__all__ = ["hive_columns"]
-
 
 def hive_columns(fields: Sequence[Any]) -> str:
     """A column list: `` `id` bigint, `tags` array<string> ``."""

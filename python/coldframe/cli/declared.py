@@ -16,8 +16,6 @@ from coldframe._coldframe import formats
 from coldframe.cli import output
 from coldframe.sources import is_local_path
 
-__all__ = ["add_tables_option", "declared_options"]
-
 _NAME = "tables.toml"
 _GIVEN = ("schema", "serde")
 

@@ -9,9 +9,7 @@ from coldframe.cli import output
 from coldframe.hive.addresses import Selected
 from coldframe.hive.defined import DefinedTable, common_root, connect, defined_tables
 from coldframe.hive.definition import toml_lines
-from coldframe.hive.tables import Refused
-
-__all__ = ["list_defined"]
+from coldframe.hive.reader import Refused
 
 
 def list_defined(args: argparse.Namespace) -> int:

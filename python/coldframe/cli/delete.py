@@ -6,7 +6,7 @@ import argparse
 import json
 from typing import Any
 
-from coldframe.cli.options import add_storage_option, pairs
+from coldframe.cli.options import add_storage_option, pairs, prints_json
 from coldframe.cli.summaries import SUMMARIES
 
 
@@ -33,8 +33,7 @@ def add_parsers(commands: Any) -> None:
     add_storage_option(
         parser, "--source-storage-option", "the same for the stores of the sources and of TRASH"
     )
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(run=run)
+    prints_json(parser, run)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -12,8 +12,6 @@ from coldframe._coldframe import local_path, shown
 from coldframe.file import File
 from coldframe.sources import open_store, scheme_of
 
-__all__ = ["add_overwrite_option", "claim", "sources_of"]
-
 STDOUT = "-"
 
 # Schemes of the same store.

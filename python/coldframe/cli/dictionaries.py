@@ -7,10 +7,8 @@ from typing import Any
 
 from coldframe.byte_size import size_text
 from coldframe.cli import output
-from coldframe.cli.options import Commands, add_command, add_open_options, expanded, open_file
+from coldframe.cli.options import Commands, add_command, add_open_options, expanded, open_file, prints_json
 from coldframe.cli.reading import EACH
-
-__all__ = ["add_parsers"]
 
 
 def add_parsers(commands: Commands) -> None:
@@ -30,8 +28,7 @@ coldframe dictionary 000000_0.cfile -c value -n 20""",
         "-n", "--limit", type=int, metavar="N", help="at most N values of each dictionary (default all)"
     )
     add_open_options(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(run=dictionary)
+    prints_json(parser, dictionary)
 
 
 def dictionary(args: argparse.Namespace) -> None:

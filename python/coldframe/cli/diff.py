@@ -17,6 +17,7 @@ from coldframe.cli.options import (
     add_open_options,
     open_arguments,
     pairs,
+    prints_json,
     rows_of_sources,
     stdin_file,
 )
@@ -24,8 +25,6 @@ from coldframe.cli.parquet_side import is_parquet, parquet_rows
 from coldframe.cli.source_files import first_file
 from coldframe.comparison import Comparison, Side, compare
 from coldframe.filters import parse
-
-__all__ = ["add_parsers"]
 
 _BATCH = 65536
 
@@ -64,8 +63,7 @@ coldframe diff 'old/*.orc' new.parquet -c id,amount --where "dt = '2014-01-01'" 
             help=f"an option of the format for {side.upper()} only, such as schema=..; may be repeated",
         )
     add_open_options(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(run=diff)
+    prints_json(parser, diff)
 
 
 def diff(args: argparse.Namespace) -> int:

@@ -16,8 +16,6 @@ from coldframe.filters import bind, keep, needed, parse
 from coldframe.sources import open_store
 from coldframe.store_file import RangedFile
 
-__all__ = ["Foreign", "foreign_format"]
-
 _MAGICS = {b"PAR1": "parquet", b"ARRO": "arrow", b"\xff\xff\xff\xff": "arrow"}
 _ENDINGS = {
     ".csv": "csv",

@@ -9,10 +9,8 @@ from typing import Any
 
 from coldframe._coldframe import formats
 from coldframe.cli import output
-from coldframe.cli.options import Commands, add_command
+from coldframe.cli.options import Commands, add_command, prints_json
 from coldframe.options import format_names
-
-__all__ = ["add_parsers"]
 
 
 def add_parsers(commands: Commands) -> None:
@@ -26,8 +24,7 @@ coldframe options --json""",
     )
     parser.add_argument("format", nargs="?", choices=format_names(), help="the format (default all)")
     parser.add_argument("--write", action="store_true", help="list options for writing instead of reading")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(run=_list)
+    prints_json(parser, _list)
 
 
 def _list(args: argparse.Namespace) -> None:

@@ -7,8 +7,6 @@ from typing import Any
 
 from coldframe.cli.output import cell_text, console, print_table
 
-__all__ = ["print_grid", "print_records", "shortened"]
-
 _MIN_WIDTH, _MAX_WIDTH = 4, 32
 """The minimum width of a column, and its maximum if not all columns fit."""
 _LONGEST = 500

@@ -24,8 +24,6 @@ from coldframe.cli.reading import EACH, MANY, describe
 from coldframe.cli.sinks import open_atomically
 from coldframe.errors import ColdframeError
 
-__all__ = ["add_parsers"]
-
 STDOUT = "-"
 
 

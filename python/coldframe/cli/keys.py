@@ -18,12 +18,11 @@ from coldframe.cli.options import (
     expanded,
     key_of,
     open_file,
+    prints_json,
 )
 from coldframe.cli.reading import print_rows
 from coldframe.errors import SchemaError, unsupported
 from coldframe.file import File
-
-__all__ = ["add_parsers"]
 
 _SOURCES = "an HFile, a CFile, an HBase table, or a pattern; - is standard input"
 _KEY_HELP = r"a key: text, with \xNN for any byte, as HBase shows it"
@@ -129,8 +128,7 @@ coldframe bloom events.orc -c user_id --test 4711 --test 4712""",
     )
     parser.add_argument("--qualifier", metavar="KEY", help="for an HFile: the column in the row")
     add_open_options(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(run=bloom)
+    prints_json(parser, bloom)
 
 
 def get(args: argparse.Namespace) -> int:

@@ -6,8 +6,6 @@ from typing import Any
 
 from coldframe.cli import output
 
-__all__ = ["print_lengths"]
-
 _BAR = 40
 """Characters of the longest bar."""
 _MEASURES = {

@@ -7,11 +7,11 @@ import contextlib
 import json
 import logging
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from coldframe.cli import output
-from coldframe.cli.options import add_storage_option, pairs, size_of
+from coldframe.cli.options import add_choice, add_list_option, add_storage_option, pairs, size_of
 from coldframe.cli.summaries import SUMMARIES
 from coldframe.logs import step
 
@@ -75,18 +75,8 @@ def _add_places(parser: argparse.ArgumentParser) -> None:
 
 def _add_conversion(parser: argparse.ArgumentParser) -> None:
     """The options for the written files."""
-    parser.add_argument(
-        "--to",
-        default="parquet",
-        choices=["parquet", "iceberg", "delta", "orc"],
-        help="format of the target (default: parquet)",
-    )
-    parser.add_argument(
-        "--files",
-        default="parquet",
-        choices=["parquet", "orc"],
-        help="with --to iceberg: format of the tables' files (default: parquet)",
-    )
+    add_choice(parser, "--to", ["parquet", "iceberg", "delta", "orc"], "format of the target")
+    add_choice(parser, "--files", ["parquet", "orc"], "with --to iceberg: format of the tables' files")
     parser.add_argument(
         "--adopt",
         action="store_true",
@@ -94,29 +84,27 @@ def _add_conversion(parser: argparse.ArgumentParser) -> None:
         "wrong are converted",
     )
     parser.add_argument(
-        "--schema", metavar="TABLES.TOML", help="schemas of the tables (default: SRC/tables.toml, if any)"
+        "--detach",
+        action="append",
+        default=[],
+        metavar="TABLE",
+        help="with --adopt: a table, or a pattern of tables, that is to read no file of the source any more: "
+        "its files that still lie there are converted; repeatable",
     )
     parser.add_argument(
+        "--schema", metavar="TABLES.TOML", help="schemas of the tables (default: SRC/tables.toml, if any)"
+    )
+    add_choice(
+        parser,
         "--on-error",
-        default="raise",
-        choices=["raise", "skip", "quarantine"],
-        help="damaged files: fail, save the readable rows, or also keep a copy of the file (default: raise)",
+        ["raise", "skip", "quarantine"],
+        "damaged files: fail, save the readable rows, or also keep a copy of the file",
     )
     parser.add_argument(
         "--untyped", action="store_true", help="read RCFiles without a schema as binary columns _c0 .."
     )
-    parser.add_argument(
-        "--timestamp-unit",
-        default="us",
-        choices=["us", "ns"],
-        help="unit of the timestamps written (default: us)",
-    )
-    parser.add_argument(
-        "--codec",
-        default="zstd",
-        choices=["zstd", "snappy", "gzip", "none"],
-        help="compression of Parquet (default: zstd)",
-    )
+    add_choice(parser, "--timestamp-unit", ["us", "ns"], "unit of the timestamps written")
+    add_choice(parser, "--codec", ["zstd", "snappy", "gzip", "none"], "compression of Parquet")
     parser.add_argument(
         "--split-bytes",
         type=size_of,
@@ -142,12 +130,12 @@ def _add_conversion(parser: argparse.ArgumentParser) -> None:
 
 def _add_safety(parser: argparse.ArgumentParser) -> None:
     """The options for removals, foreign changes, and accepted losses of sources that are safe to delete."""
-    parser.add_argument(
+    add_choice(
+        parser,
         "--on-vanished",
-        default="fail",
-        choices=["fail", "keep", "remove"],
-        help="sources that have disappeared since an earlier run: report them and exit with 1, keep their "
-        "rows, or remove their rows from the target (default: fail)",
+        ["fail", "keep", "remove"],
+        "sources that have disappeared since an earlier run: report them and exit with 1, keep their "
+        "rows, or remove their rows from the target",
     )
     parser.add_argument(
         "--most-vanished",
@@ -157,63 +145,52 @@ def _add_safety(parser: argparse.ArgumentParser) -> None:
         help="the largest share of a table that --on-vanished remove may remove in one run, by bytes of the "
         "sources (default: 0.5)",
     )
-    parser.add_argument(
+    add_list_option(
+        parser,
         "--dropped",
-        action="append",
-        default=[],
-        metavar="TABLE",
-        help="a table, or a pattern of tables, that --on-vanished remove may remove entirely; repeatable",
+        "TABLE",
+        "a table, or a pattern of tables, that --on-vanished remove may remove entirely; repeatable",
     )
-    parser.add_argument(
+    add_choice(
+        parser,
         "--archived-rows",
-        default="ask",
-        choices=["ask", "keep", "drop"],
-        help="rows of sources that an earlier run listed as safe to delete, and that are gone or replaced by "
+        ["ask", "keep", "drop"],
+        "rows of sources that an earlier run listed as safe to delete, and that are gone or replaced by "
         "other files: ask keeps these rows and exits with 1 if another option would remove them; keep keeps "
-        "the rows of sources that are gone; drop treats these sources like all others (default: ask)",
+        "the rows of sources that are gone; drop treats these sources like all others",
     )
-    parser.add_argument(
+    add_choice(
+        parser,
         "--on-foreign-changes",
-        default="refuse",
-        choices=["refuse", "append"],
-        help="Delta and Iceberg tables that others have written to: leave them alone, or append new rows "
-        "(default: refuse)",
+        ["refuse", "append"],
+        "Delta and Iceberg tables that others have written to: leave them alone, or append new rows",
     )
-    parser.add_argument(
+    add_list_option(
+        parser,
         "--leave-behind",
-        action="append",
-        default=[],
-        metavar="WHAT",
-        help="parts of an HBase or Kudu directory that DST may lack when the directory is listed as safe to "
+        "WHAT",
+        "parts of an HBase or Kudu directory that DST may lack when the directory is listed as safe to "
         "delete: older-versions, snapshots, tables, .. or a single part: tables=ns:old; separated by "
         "commas, or repeated",
     )
-    parser.add_argument(
+    add_list_option(
+        parser,
         "--allow-loss",
-        action="append",
-        default=[],
-        metavar="HOW",
-        help="accepted changes of values for sources that are listed as safe to delete: "
+        "HOW",
+        "accepted changes of values for sources that are listed as safe to delete: "
         "digits-below-microseconds, malformed-text, partition-columns, masked-columns, not-shown-by-spark; "
         "separated by commas, or repeated",
     )
 
 
 def _add_selection(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+    add_list_option(
+        parser,
         "--include",
-        action="append",
-        default=[],
-        metavar="PATTERN",
-        help="only files that match: a name (*.orc), or a path below SRC (sales/dt=2014*); repeatable",
+        "PATTERN",
+        "only files that match: a name (*.orc), or a path below SRC (sales/dt=2014*); repeatable",
     )
-    parser.add_argument(
-        "--exclude",
-        action="append",
-        default=[],
-        metavar="PATTERN",
-        help="leave out files that match; repeatable",
-    )
+    add_list_option(parser, "--exclude", "PATTERN", "leave out files that match; repeatable")
 
 
 def _add_metastore(parser: argparse.ArgumentParser) -> None:
@@ -224,26 +201,24 @@ def _add_metastore(parser: argparse.ArgumentParser) -> None:
         help="thrift://host:9083 of a Hive metastore: compare the result with its row counts, locations and "
         "formats",
     )
-    parser.add_argument(
+    add_list_option(
+        parser,
         "--tables",
-        action="append",
-        default=[],
-        metavar="PATTERN",
-        help="if SRC is a metastore: the tables to migrate, as database.table with * and ?; repeatable",
+        "PATTERN",
+        "if SRC is a metastore: the tables to migrate, as database.table with * and ?; repeatable",
     )
-    parser.add_argument(
+    add_list_option(
+        parser,
         "--location",
-        action="append",
-        default=[],
-        metavar="OLD=NEW",
-        help="if SRC is a metastore: a prefix of its locations, and where those files are now; repeatable",
+        "OLD=NEW",
+        "if SRC is a metastore: a prefix of its locations, and where those files are now; repeatable",
     )
-    parser.add_argument(
+    add_choice(
+        parser,
         "--others",
-        default="list",
-        choices=["list", "spark"],
-        help="if SRC is a metastore: partitions in Parquet, Avro, text and SequenceFiles: left out and "
-        "reported, or read by Spark (default: list)",
+        ["list", "spark"],
+        "if SRC is a metastore: partitions in Parquet, Avro, text and SequenceFiles: left out and "
+        "reported, or read by Spark",
     )
 
 
@@ -260,12 +235,11 @@ def _add_catalog(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="namespace of the tables in the catalog (their database in the metastore, or migrated)",
     )
-    parser.add_argument(
+    add_list_option(
+        parser,
         "--rename",
-        action="append",
-        default=[],
-        metavar="OLD=NEW",
-        help="a table and its name in the catalog: table or namespace.table; repeatable",
+        "OLD=NEW",
+        "a table and its name in the catalog: table or namespace.table; repeatable",
     )
     parser.add_argument(
         "--suffix", default="", metavar="TEXT", help="added to the names of all other tables in the catalog"
@@ -282,11 +256,11 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dry-run", action="store_true", help="show what would be converted and what refused; write nothing"
     )
-    parser.add_argument(
+    add_choice(
+        parser,
         "--order",
-        default="listed",
-        choices=["listed", "size", "age", "name"],
-        help="tables that come first: as listed, the largest, the oldest, or by name (default: listed)",
+        ["listed", "size", "age", "name"],
+        "tables that come first: as listed, the largest, the oldest, or by name",
     )
     parser.add_argument(
         "--waves",
@@ -432,48 +406,31 @@ def _options(arguments: argparse.Namespace) -> Options:
         name = f"{end}_storage_option"
         return pairs(getattr(arguments, name), f"--{end}-storage-option") or None
 
-    return Options(
-        to=arguments.to,
-        files=arguments.files,
-        on_error=arguments.on_error,
-        on_vanished=arguments.on_vanished,
-        most_vanished=arguments.most_vanished,
-        archived_rows=arguments.archived_rows,
-        dropped=tuple(arguments.dropped),
-        on_foreign_changes=arguments.on_foreign_changes,
-        leave_behind=tuple(_names(arguments.leave_behind)),
-        allow_loss=tuple(_names(arguments.allow_loss)),
-        untyped=arguments.untyped,
-        timestamp_unit=arguments.timestamp_unit,
-        split_bytes=arguments.split_bytes,
-        target_file_bytes=arguments.target_file_size,
-        compression=arguments.codec,
-        verify=not arguments.no_verify,
-        fresh=arguments.fresh,
-        adopt=arguments.adopt,
-        metastore=arguments.metastore,
-        tables=tuple(arguments.tables),
-        locations=pairs(arguments.location, "--location"),
-        others=arguments.others,
-        catalog=arguments.catalog,
-        namespace=arguments.namespace,
-        rename=pairs(arguments.rename, "--rename"),
-        suffix=arguments.suffix,
-        switch=arguments.switch,
-        order=arguments.order,
-        waves=_lines_of(arguments.waves),
-        max_bytes_per_second=arguments.max_bytes_per_second,
-        window=arguments.window,
-        selection=select(arguments.include, arguments.exclude),
-        source_storage_options=storage_of("source"),
-        target_storage_options=storage_of("target"),
-    )
+    own: dict[str, Any] = {
+        "dropped": tuple(arguments.dropped),
+        "detach": tuple(arguments.detach),
+        "leave_behind": tuple(_names(arguments.leave_behind)),
+        "allow_loss": tuple(_names(arguments.allow_loss)),
+        "target_file_bytes": arguments.target_file_size,
+        "compression": arguments.codec,
+        "verify": not arguments.no_verify,
+        "tables": tuple(arguments.tables),
+        "locations": pairs(arguments.location, "--location"),
+        "rename": pairs(arguments.rename, "--rename"),
+        "waves": _lines_of(arguments.waves),
+        "selection": select(arguments.include, arguments.exclude),
+        "source_storage_options": storage_of("source"),
+        "target_storage_options": storage_of("target"),
+    }
+    # The other arguments have the names of the fields.
+    same = {field.name for field in fields(Options)} - own.keys()
+    return Options(**{name: getattr(arguments, name) for name in same}, **own)
 
 
 def _adopt(arguments: argparse.Namespace) -> int:
     """Runs or, with `--dry-run`, plans an adoption, and prints its outcome."""
     try:
-        from coldframe.pipeline.adopt import adopt
+        from coldframe.pipeline import adopt_in_place
         from coldframe.pipeline.adopt.summary import adoption_text
     except ImportError as missing:
         from coldframe.errors import install_hint, unsupported
@@ -482,7 +439,7 @@ def _adopt(arguments: argparse.Namespace) -> int:
     if arguments.master is not None:
         raise ValueError("--master: an adoption works in this process; leave it out")
     with step(_log, logging.INFO, "adopting %s in %s", arguments.src, arguments.dst):
-        adoption = adopt(
+        adoption = adopt_in_place(
             arguments.src,
             arguments.dst,
             _options(arguments),

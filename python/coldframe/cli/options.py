@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from coldframe import writing
@@ -21,27 +22,6 @@ from coldframe.options import choices_of, declared, format_names
 from coldframe.scanning import Dataset
 from coldframe.scans import scan
 from coldframe.sources import open_store, scheme_of
-
-__all__ = [
-    "STDIN",
-    "add_command",
-    "add_form_option",
-    "add_format_option",
-    "add_open_options",
-    "add_row_options",
-    "add_split_bytes",
-    "columns_of",
-    "expanded",
-    "key_of",
-    "open_arguments",
-    "open_file",
-    "open_rows",
-    "options_given",
-    "pairs",
-    "rows_of_sources",
-    "size_of",
-    "stdin_file",
-]
 
 STDIN = "-"
 
@@ -80,10 +60,24 @@ def add_open_options(parser: argparse.ArgumentParser, *, prints_rows: bool = Fal
     group.add_argument("--serde", choices=choices_of("serde"), help="how the cells of an RCFile are encoded")
     add_format_option(group, "--option", "any other option of the format")
     add_storage_option(group)
-    group.add_argument(
-        "--key", action="append", default=[], metavar="NAME=HEX", help="a key of an encrypted file"
-    )
+    add_list_option(group, "--key", "NAME=HEX", "a key of an encrypted file")
     group.add_argument("--no-checksums", action="store_true", help="do not compare stored checksums")
+
+
+def add_list_option(group: Any, name: str, metavar: str, help: str) -> None:
+    """Adds an option that may be repeated."""
+    group.add_argument(name, action="append", default=[], metavar=metavar, help=help)
+
+
+def add_choice(group: Any, name: str, choices: list[str], help: str) -> None:
+    """Adds an option with a few values, the first of which is the default."""
+    group.add_argument(name, default=choices[0], choices=choices, help=f"{help} (default: {choices[0]})")
+
+
+def prints_json(parser: argparse.ArgumentParser, run: Callable[[argparse.Namespace], int | None]) -> None:
+    """Completes a command with its function, whose output may be JSON."""
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.set_defaults(run=run)
 
 
 def add_storage_option(

@@ -16,24 +16,6 @@ from coldframe._coldframe import shown
 from coldframe.arrow import pa
 from coldframe.terminal import PrintedBytes, console_of, printable
 
-__all__ = [
-    "as_json",
-    "by_name",
-    "complain",
-    "escaped",
-    "is_terminal",
-    "name_of",
-    "paging",
-    "print_table",
-    "print_tree",
-    "progress_bar",
-    "python_values",
-    "replace_file",
-    "standard_output",
-    "to_json_value",
-    "waiting",
-]
-
 
 def complain(message: str) -> None:
     """Prints one line on standard error."""

@@ -12,8 +12,6 @@ from typing import TextIO, cast
 from coldframe.cli import output
 from coldframe.terminal import Printed
 
-__all__ = ["paged"]
-
 # less exits if everything fits the screen, shows colours, and leaves its output on the screen.
 _LESS = "FRX"
 

@@ -19,8 +19,6 @@ from coldframe.store_file import RangedFile
 from coldframe.widening import unified
 from coldframe.writing import detect
 
-__all__ = ["is_parquet", "parquet_rows"]
-
 _MAGIC = b"PAR1"
 
 

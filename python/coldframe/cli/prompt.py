@@ -10,8 +10,6 @@ from typing import Any, Protocol
 from coldframe.cli import output
 from coldframe.errors import ColdframeError
 
-__all__ = ["ask"]
-
 _KEPT = 1000
 _HELP = """\
 .tables   the tables that queries can name

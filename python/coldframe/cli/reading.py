@@ -37,6 +37,7 @@ from coldframe.cli.options import (
     open_rows,
     options_given,
     pairs,
+    prints_json,
 )
 from coldframe.cli.printed import printed_columns, printed_rows
 from coldframe.cli.sinks import COLDFRAME_FORMATS, OTHER_FORMATS, format_of, write_rows
@@ -44,8 +45,6 @@ from coldframe.errors import UnsupportedError, unsupported
 from coldframe.file import File
 from coldframe.opening import open
 from coldframe.scanning import Dataset
-
-__all__ = ["add_parsers", "describe", "print_rows"]
 
 MANY = "a file, several, a pattern or a directory; may be URLs; - is standard input"
 EACH = "files; may be patterns, directories and URLs; - is standard input"
@@ -77,7 +76,7 @@ def _add_detect(commands: Commands) -> None:
     )
     parser.add_argument("source", nargs="+", help="paths, URLs or patterns; - is standard input")
     add_storage_option(parser)
-    _json(parser, detect)
+    prints_json(parser, detect)
 
 
 def _add_schema(commands: Commands) -> None:
@@ -96,7 +95,7 @@ def _add_schema(commands: Commands) -> None:
         help="notation of the types; tables: an entry of tables.toml with guessed options",
     )
     add_open_options(parser)
-    _json(parser, schema)
+    prints_json(parser, schema)
 
 
 def _add_meta(commands: Commands) -> None:
@@ -107,7 +106,7 @@ def _add_meta(commands: Commands) -> None:
     )
     parser.add_argument("source", nargs="+", help=EACH)
     add_open_options(parser)
-    _json(parser, meta)
+    prints_json(parser, meta)
 
 
 def _add_stats(commands: Commands) -> None:
@@ -124,7 +123,7 @@ def _add_stats(commands: Commands) -> None:
         help="read all cells of an HFile instead: the lengths of keys, values and rows, as HBase's hfile -s",
     )
     add_open_options(parser)
-    _json(parser, stats)
+    prints_json(parser, stats)
 
 
 def _add_splits(commands: Commands) -> None:
@@ -136,7 +135,7 @@ def _add_splits(commands: Commands) -> None:
     parser.add_argument("source", nargs="+", help=MANY)
     add_split_bytes(parser)
     add_open_options(parser)
-    _json(parser, splits)
+    prints_json(parser, splits)
 
 
 def _add_head(commands: Commands) -> None:
@@ -181,7 +180,7 @@ def _add_count(commands: Commands) -> None:
     parser.add_argument("source", nargs="+", help=MANY)
     parser.add_argument("--where", metavar="SQL", help="count only the rows that match")
     add_open_options(parser)
-    _json(parser, count)
+    prints_json(parser, count)
 
 
 def _add_convert(commands: Commands) -> None:
@@ -210,12 +209,7 @@ coldframe convert rows.csv rows.orc                 # from CSV, JSON lines, Parq
     )
     add_row_options(parser)
     add_open_options(parser)
-    _json(parser, convert)
-
-
-def _json(parser: argparse.ArgumentParser, run: Any) -> None:
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(run=run)
+    prints_json(parser, convert)
 
 
 def detect(args: argparse.Namespace) -> int:

@@ -33,8 +33,6 @@ from coldframe.opening import open
 from coldframe.scanning import Dataset
 from coldframe.sources import is_local_path
 
-__all__ = ["add_parsers"]
-
 
 def add_parsers(commands: Commands) -> None:
     """Adds salvage."""

@@ -16,8 +16,6 @@ from coldframe.cli.options import Commands, add_command
 from coldframe.errors import ColdframeError
 from coldframe.writing import write
 
-__all__ = ["add_parsers", "make_sample"]
-
 ROWS = 10_000
 DAYS = ("2014-01-01", "2014-01-02", "2014-01-03")
 DAMAGED = "warehouse/payments/000001_0"

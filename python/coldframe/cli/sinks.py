@@ -16,15 +16,6 @@ from coldframe.errors import unsupported
 from coldframe.literals import WrittenFormat
 from coldframe.sources import open_store
 
-__all__ = [
-    "COLDFRAME_FORMATS",
-    "OTHER_FORMATS",
-    "STREAM_FORMATS",
-    "format_of",
-    "open_atomically",
-    "write_rows",
-]
-
 STREAM_FORMATS = ["csv", "jsonl", "arrow", "parquet"]
 OTHER_FORMATS = ["parquet", "arrow", "csv", "jsonl"]
 _KNOWN = {name: about["capabilities"] for name, about in formats().items()}

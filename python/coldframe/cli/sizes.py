@@ -18,11 +18,10 @@ from coldframe.cli.options import (
     columns_of,
     expanded,
     open_file,
+    prints_json,
 )
 from coldframe.cli.reading import EACH
 from coldframe.file import File
-
-__all__ = ["Size", "add_parsers", "leaves_of", "sizes_of"]
 
 
 def add_parsers(commands: Commands) -> None:
@@ -40,8 +39,7 @@ coldframe sizes old.rc --schema 'id bigint, s string' --serde text --json""",
         "--stored", action="store_true", help="show only stored sizes, without decoding anything"
     )
     add_open_options(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(run=sizes)
+    prints_json(parser, sizes)
 
     parser = add_command(
         commands,
@@ -58,8 +56,7 @@ coldframe index cf/3f2a77 --where "row >= 'row-1' and row < 'row-2'" --json""",
         help="only the units that statistics, indexes and bloom filters cannot rule out",
     )
     add_open_options(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(run=index)
+    prints_json(parser, index)
 
 
 @dataclass

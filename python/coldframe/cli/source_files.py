@@ -15,8 +15,6 @@ from coldframe._coldframe import foreign_files, shown
 from coldframe.discovery import DiscoveredFile, discover
 from coldframe.errors import LeftOutWarning, NotFoundError
 
-__all__ = ["files_below", "first_file"]
-
 
 def files_below(
     source: str, storage_options: Mapping[str, Any] | None, *, with_others: bool = False

@@ -27,6 +27,7 @@ from coldframe.cli.options import (
     add_command,
     add_open_options,
     open_arguments,
+    prints_json,
     rows_of_sources,
 )
 from coldframe.cli.parquet_side import is_parquet
@@ -38,8 +39,6 @@ from coldframe.table_listing import FoundTable, tables
 
 if TYPE_CHECKING:
     from coldframe.dataset import Rows
-
-__all__ = ["Session", "add_parsers"]
 
 FORMS = ["table", "csv", "json", "jsonl", "arrow", "parquet"]
 
@@ -87,8 +86,7 @@ coldframe summarize warehouse/sales --json""",
     )
     parser.add_argument("source", help="a file, a pattern or a directory; may be a URL")
     add_open_options(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(run=summarize)
+    prints_json(parser, summarize)
 
 
 def summarize(args: argparse.Namespace) -> None:

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING
 
 from coldframe.byte_size import size_text
 from coldframe.cli import output
-from coldframe.cli.options import Commands, add_command, add_storage_option, pairs
+from coldframe.cli.options import Commands, add_command, add_storage_option, pairs, prints_json
 
 if TYPE_CHECKING:
     from coldframe.pipeline.report.status import Status
-
-__all__ = ["add_parsers"]
 
 
 def add_parsers(commands: Commands) -> None:
@@ -30,8 +28,7 @@ coldframe status lake/ --metrics /var/lib/node_exporter/coldframe.prom""",
     parser.add_argument(
         "--metrics", metavar="FILE", help="also write the figures to FILE as text for Prometheus; replaces it"
     )
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(run=run)
+    prints_json(parser, run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["SUMMARIES"]
-
 SUMMARIES = {
     "detect": "detect the format of files from their bytes",
     "schema": "show the columns and their types",

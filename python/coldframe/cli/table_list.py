@@ -10,11 +10,9 @@ from coldframe import writing
 from coldframe._coldframe import shown
 from coldframe.byte_size import size_text
 from coldframe.cli import output
-from coldframe.cli.options import Commands, add_command, add_storage_option, pairs
+from coldframe.cli.options import Commands, add_command, add_storage_option, pairs, prints_json
 from coldframe.hive.addresses import is_metastore
 from coldframe.table_listing import Estate, FoundTable, survey
-
-__all__ = ["add_parsers"]
 
 
 def add_parsers(commands: Commands) -> None:
@@ -52,8 +50,7 @@ coldframe tables thrift://metastore:9083/sales.orders --write-tables tables.toml
         help="list names only: do not open the tables to count rows, nor ask a metastore for partitions",
     )
     add_storage_option(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.set_defaults(run=list_tables)
+    prints_json(parser, list_tables)
 
 
 def _is_no_data(source: str) -> bool:

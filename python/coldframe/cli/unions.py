@@ -7,8 +7,6 @@ from typing import Any
 from coldframe._coldframe import conform_batch
 from coldframe.arrow import pa
 
-__all__ = ["without_unions"]
-
 
 def without_unions(reader: Any) -> Any:
     """A pyarrow.RecordBatchReader with structs in place of unions."""

@@ -10,8 +10,6 @@ from collections.abc import Iterator
 
 from coldframe.logs import traced
 
-__all__ = ["add_verbose_options", "log_to_stderr", "verbosity_of"]
-
 _FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 _LEVELS = (logging.INFO, logging.DEBUG)
 _HELP = "log what the command waits for, with times, to standard error; -vv logs more"

@@ -15,8 +15,6 @@ import os
 from dataclasses import dataclass
 from typing import NamedTuple
 
-__all__ = ["PORT", "Address", "Selected", "addresses", "dump_file", "is_metastore"]
-
 PORT = 9083
 _SCHEME = "thrift://"
 

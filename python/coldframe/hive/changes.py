@@ -17,9 +17,7 @@ from coldframe.hive import messages
 from coldframe.hive.definition import Column, Definition, PartitionDefinition, Storage
 from coldframe.hive.metastore import Metastore
 from coldframe.hive.raw import Fields, RawAnswer, RawMessage
-from coldframe.hive.tables import MetastoreRefusal
-
-__all__ = ["MetastoreWriter"]
+from coldframe.hive.reader import MetastoreRefusal
 
 PARTITIONS_AT_ONCE = 500
 _WHOLE_REQ = replace(messages.GET_TABLE_REQ, answer=RawAnswer)
@@ -29,9 +27,6 @@ _ALTER_WHOLE = replace(changes.ALTER_TABLE, arguments=RawMessage)
 
 class MetastoreWriter(Metastore):
     """A connection that also creates and changes tables."""
-
-    def __enter__(self) -> MetastoreWriter:
-        return self
 
     def find(self, database: str, name: str) -> Definition | None:
         """A table; None if the database has no such table."""

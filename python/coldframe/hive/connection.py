@@ -16,8 +16,6 @@ from coldframe._coldframe import ColdframeError
 from coldframe.hive.addresses import Address
 from coldframe.logs import step
 
-__all__ = ["ANSWER_SECONDS", "CONNECT_SECONDS", "Connection", "Gone", "connect", "cut_off"]
-
 _log = logging.getLogger(__name__)
 
 CONNECT_SECONDS = 20.0
@@ -39,11 +37,6 @@ class Connection:
     address: Address
     transport: Any
     protocol: Any
-
-    @property
-    def uri(self) -> str:
-        """The connection's address for messages."""
-        return str(self.address)
 
 
 def connect(addresses: Sequence[Address]) -> Connection:

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
     from coldframe.keywords import OpenOptions
 
-__all__ = ["HiveDataset", "hive_table"]
-
 _log = logging.getLogger(__name__)
 
 

@@ -21,8 +21,6 @@ from coldframe.hive.ddl_tokens import Token, tokens
 from coldframe.hive.definition import Column, Definition, PartitionDefinition, Storage
 from coldframe.partitions import folder_of
 
-__all__ = ["Statements", "parse_statements"]
-
 _HIVE = "org.apache.hadoop.hive."
 _LAZY = f"{_HIVE}serde2.lazy.LazySimpleSerDe"
 _ORC = f"{_HIVE}ql.io.orc.Orc"

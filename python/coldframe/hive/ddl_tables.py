@@ -7,31 +7,21 @@ from dataclasses import replace
 
 from coldframe.hive.ddl import Statements
 from coldframe.hive.definition import Definition, PartitionDefinition
-from coldframe.hive.tables import MetastoreRefusal, Refused
+from coldframe.hive.reader import DefinitionReader, MetastoreRefusal, Refused
 from coldframe.hive.write_ids import WriteIds
 from coldframe.partitions import folder_of
 
-__all__ = ["DdlTables"]
 
-
-class DdlTables:
+class DdlTables(DefinitionReader):
     """The definitions of parsed statements as a `DefinitionReader`."""
 
     def __init__(self, uri: str, made: Statements) -> None:
         self.uri, self._made = uri, made
 
-    def __enter__(self) -> DdlTables:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
     def databases(self) -> list[str]:
-        """The names of all databases."""
         return sorted({database for database, _ in (*self._made.tables, *self._made.refused)})
 
     def definitions(self, database: str) -> Iterator[Definition | Refused]:
-        """All named objects of a database."""
         names = sorted(name for of, name in self._made.tables if of == database)
         yield from (self.definition(database, name) for name in names)
         for (of, name), reason in sorted(self._made.refused.items()):
@@ -39,7 +29,6 @@ class DdlTables:
                 yield Refused(database, name, reason)
 
     def definition(self, database: str, name: str) -> Definition:
-        """One table; raises `MetastoreRefusal` if there is none."""
         table = self._made.tables.get((database, name))
         if (reason := self._made.refused.get((database, name))) is not None:
             raise MetastoreRefusal(f"{self.uri}: {database}.{name}: {reason}")
@@ -50,7 +39,6 @@ class DdlTables:
         return replace(table, by_folders=unknown)
 
     def partition_names(self, table: Definition) -> list[str]:
-        """The names of a table's partitions, escaped: `dt=2014-01-01/region=asia%2Fpacific`."""
         return list(self._named(table))
 
     def _named(self, table: Definition) -> dict[str, PartitionDefinition]:
@@ -61,7 +49,6 @@ class DdlTables:
     def partition_definitions(
         self, table: Definition, names: Sequence[str] | None = None
     ) -> Iterator[PartitionDefinition]:
-        """The partitions of a table: all, or the partitions with these names."""
         named = self._named(table)
         yield from (named[name] for name in (named if names is None else names))
 
@@ -70,7 +57,3 @@ class DdlTables:
         raise MetastoreRefusal(
             f"{self.uri}: {table.full_name}: statements do not record which writes are committed"
         )
-
-    def partitions(self, table: Definition) -> Iterator[PartitionDefinition]:
-        """The partitions of a table."""
-        return self.partition_definitions(table)

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 
 from coldframe.errors import SchemaError
 
-__all__ = ["Token", "tokens"]
-
 
 @dataclass(frozen=True)
 class Token:

@@ -12,10 +12,7 @@ from coldframe.hive.addresses import Selected, dump_file
 from coldframe.hive.definition import Definition
 from coldframe.hive.dumps import read_dump
 from coldframe.hive.metadata import row_counts
-from coldframe.hive.reader import DefinitionReader
-from coldframe.hive.tables import Refused
-
-__all__ = ["READ", "DefinedTable", "common_root", "connect", "defined_tables", "definitions"]
+from coldframe.hive.reader import DefinitionReader, Refused
 
 READ = frozenset(name for name, about in formats().items() if about["capabilities"]["input_formats"])
 """The formats that both Hive's input formats and coldframe read."""

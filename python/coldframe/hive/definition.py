@@ -30,18 +30,6 @@ from coldframe.options import TYPELESS
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = [
-    "Column",
-    "Definition",
-    "PartitionDefinition",
-    "Storage",
-    "columns_of",
-    "in_hive",
-    "keys_of",
-    "of_length",
-    "toml_lines",
-]
-
 _OF_LENGTH = re.compile(r"(?:var)?char\s*\(\s*\d+\s*\)", re.IGNORECASE)
 VIEWS = ("VIRTUAL_VIEW", "MATERIALIZED_VIEW")
 

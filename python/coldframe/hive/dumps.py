@@ -27,8 +27,6 @@ from coldframe.hive.sql_dump import SqlDump
 from coldframe.hive.sql_tables import OF_TRANSACTIONS, TABLES, SqlTables, loaded
 from coldframe.logs import step
 
-__all__ = ["read_dump"]
-
 _log = logging.getLogger(__name__)
 
 _SQLITE = b"SQLite format 3\0"

@@ -11,8 +11,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["Locations"]
-
 _NO_AUTHORITY = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+):/(?!/)")
 
 

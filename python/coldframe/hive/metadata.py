@@ -9,8 +9,6 @@ from collections.abc import Mapping
 
 from coldframe.json_input import parse_json
 
-__all__ = ["POSITIONS", "PROVIDER", "claims_to_be_accurate", "row_counts"]
-
 PROVIDER = "spark.sql.sources.provider"
 """The property of Spark's own tables that has the format."""
 POSITIONS = "orc.force.positional.evolution"

@@ -23,7 +23,7 @@ from coldframe.hive.addresses import addresses
 from coldframe.hive.connection import Connection, Gone, connect, cut_off
 from coldframe.hive.definition import Column, Definition, PartitionDefinition, Storage
 from coldframe.hive.messages import Call, Message
-from coldframe.hive.tables import MetastoreRefusal, Refused
+from coldframe.hive.reader import DefinitionReader, MetastoreRefusal, Refused
 from coldframe.hive.write_ids import WriteIds, aborted_among
 from coldframe.logs import step
 
@@ -33,7 +33,7 @@ TABLES_AT_ONCE = 100
 PARTITIONS_AT_ONCE = 500
 
 
-class Metastore:
+class Metastore(DefinitionReader):
     """A connection to a metastore. The connection must be closed after use."""
 
     def __init__(self, uris: str) -> None:
@@ -45,9 +45,6 @@ class Metastore:
         self._number = 0
         self._unknown: set[str] = set()
 
-    def __enter__(self) -> Metastore:
-        return self
-
     def __exit__(self, *_: object) -> None:
         self.close()
 
@@ -55,27 +52,20 @@ class Metastore:
         """Closes the connection."""
         self._connection.transport.close()
 
-    @property
-    def uri(self) -> str:
-        """The address of the server."""
-        return self._connection.uri
-
     def _connected(self) -> Connection:
         """Connects to the first of the remaining addresses."""
         connection = connect(self._addresses)
         self._addresses = self._addresses[self._addresses.index(connection.address) + 1 :]
+        self.uri = str(connection.address)
         return connection
 
     def databases(self) -> list[str]:
-        """The names of all databases."""
         return self._texts(messages.GET_ALL_DATABASES)
 
     def definition(self, database: str, name: str) -> Definition:
-        """One table; raises `MetastoreRefusal` if there is none."""
         return _definition(database, self._table_message(database, name))
 
     def definitions(self, database: str) -> Iterator[Definition | Refused]:
-        """All named objects of a database."""
         try:
             names = sorted(self._texts(messages.GET_ALL_TABLES, database=database))
         except MetastoreRefusal as refusal:
@@ -97,7 +87,6 @@ class Metastore:
             return Refused(database, name, str(refusal))
 
     def partition_names(self, table: Definition) -> list[str]:
-        """The names of a table's partitions, escaped: `dt=2014-01-01/region=asia%2Fpacific`."""
         return self._texts(
             messages.GET_PARTITION_NAMES, database=table.database, table=table.name, max_parts=-1
         )

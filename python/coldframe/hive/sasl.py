@@ -20,8 +20,6 @@ from thrift.transport.TTransport import TTransportBase
 
 from coldframe.errors import install_hint, unsupported
 
-__all__ = ["KerberosRefusal", "SaslTransport"]
-
 _START, _OK, _BAD, _ERROR, _COMPLETE = 1, 2, 3, 4, 5
 _PLAIN, _INTEGRITY, _PRIVACY = 1, 2, 4
 _MAX_TOKEN = 1 << 20

@@ -16,8 +16,6 @@ from dataclasses import dataclass, field
 
 from coldframe.errors import SchemaError
 
-__all__ = ["Row", "SqlDump"]
-
 Row = tuple[str, dict[str, str | None]]
 """A table, and its values by column."""
 

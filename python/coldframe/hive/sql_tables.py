@@ -16,12 +16,10 @@ from typing import Any
 
 from coldframe.errors import SchemaError
 from coldframe.hive.definition import Column, Definition, PartitionDefinition, Storage
+from coldframe.hive.reader import DefinitionReader, MetastoreRefusal, Refused
 from coldframe.hive.sql_dump import SqlDump
-from coldframe.hive.tables import MetastoreRefusal, Refused
 from coldframe.hive.write_ids import WriteIds
 from coldframe.partitions import folder_of
-
-__all__ = ["OF_TRANSACTIONS", "TABLES", "SqlTables", "loaded"]
 
 TABLES = {
     "DBS": "DB_ID NAME",
@@ -102,7 +100,7 @@ def _is_number(name: str) -> bool:
     )
 
 
-class SqlTables:
+class SqlTables(DefinitionReader):
     """The definitions in a database. The caller owns the connection."""
 
     def __init__(self, uri: str, database: sqlite3.Connection) -> None:
@@ -118,18 +116,11 @@ class SqlTables:
         self._lists: dict[tuple[Column, ...], tuple[Column, ...]] = {}
         """Equal lists are kept once: a metastore may store a list for each partition."""
 
-    def __enter__(self) -> SqlTables:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
     def databases(self) -> list[str]:
         """The names of all databases, including databases of catalogs other than `hive`."""
         return [str(name) for (name,) in self._rows('select distinct "NAME" from "DBS" order by 1')]
 
     def definitions(self, database: str) -> Iterator[Definition | Refused]:
-        """All named objects of a database."""
         catalogs = self._rows(f'select {self._catalog} from "DBS" where "NAME" = ?', database)
         for (catalog,) in catalogs:
             if catalog != "hive":
@@ -137,7 +128,6 @@ class SqlTables:
         yield from self._definitions('d."NAME" = ?', database)
 
     def definition(self, database: str, name: str) -> Definition:
-        """One table; raises `MetastoreRefusal` if there is none."""
         definitions = list(self._definitions('d."NAME" = ? and t."TBL_NAME" = ?', database, name))
         if not definitions:
             raise MetastoreRefusal(f"{self.uri}: {database}.{name} table not found")
@@ -173,7 +163,6 @@ class SqlTables:
             )
 
     def partition_names(self, table: Definition) -> list[str]:
-        """The names of a table's partitions, escaped: `dt=2014-01-01/region=asia%2Fpacific`."""
         return list(self._numbered(table))
 
     def _numbered(self, table: Definition) -> dict[str, int]:
@@ -202,7 +191,6 @@ class SqlTables:
     def partition_definitions(
         self, table: Definition, names: Sequence[str] | None = None
     ) -> Iterator[PartitionDefinition]:
-        """The partitions of a table: all, or the partitions with these names."""
         numbered = self._numbered(table)
         wanted = list(numbered.values()) if names is None else [numbered[name] for name in names]
         for at in range(0, len(wanted), _AT_ONCE):
@@ -258,10 +246,6 @@ class SqlTables:
             state: tuple(number for number, row_state in rows if row_state == state) for state in ("o", "a")
         }
         return WriteIds(highest, states["o"], states["a"])
-
-    def partitions(self, table: Definition) -> Iterator[PartitionDefinition]:
-        """The partitions of a table."""
-        return self.partition_definitions(table)
 
     def _storages(self, numbers: Sequence[int]) -> dict[int, Storage]:
         some = ", ".join("?" * len(numbers))

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["OPTION", "WriteIds", "aborted_among"]
-
 OPTION = "acid_valid_write_ids"
 """The option of `coldframe.open` for the committed writes."""
 _NONE_OPEN = (1 << 63) - 1

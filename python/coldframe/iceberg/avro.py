@@ -8,8 +8,6 @@ does not check lengths, and reads beyond the end of a file that was cut.
 
 from __future__ import annotations
 
-__all__ = ["check_frame"]
-
 _MAGIC = b"Obj\x01"
 _SYNC = 16
 

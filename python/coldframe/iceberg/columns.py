@@ -12,21 +12,6 @@ from typing import TypeAlias
 
 from coldframe.arrow import pa
 
-__all__ = [
-    "FILE",
-    "ID",
-    "NAMES",
-    "NUMBERS",
-    "POSITION",
-    "hidden",
-    "marked",
-    "number_of",
-    "public",
-    "with_metadata",
-    "with_other",
-    "within",
-]
-
 ID = "iceberg.id"
 """The key of a field's id, also among the attributes of ORC columns."""
 NAMES = "coldframe.names"

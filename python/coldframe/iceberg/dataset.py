@@ -33,8 +33,6 @@ from coldframe.logs import step
 from coldframe.notebook import summary_html
 from coldframe.scanning import Dataset, DefinedDataset
 
-__all__ = ["IcebergDataset"]
-
 _log = logging.getLogger(__name__)
 
 

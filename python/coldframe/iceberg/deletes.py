@@ -15,8 +15,6 @@ from coldframe.iceberg.files import DeleteFile, Located, ReadyFile
 from coldframe.iceberg.paths import below_store, is_same_file
 from coldframe.iceberg.reading import Reading, Scan, rows_of
 
-__all__ = ["DeletedRows", "Deletes"]
-
 
 @dataclass(frozen=True)
 class DeletedRows:

@@ -8,8 +8,6 @@ import pyarrow.compute as pc
 
 from coldframe.arrow import pa
 
-__all__ = ["DeletedValues"]
-
 
 class DeletedValues:
     """Combinations of values: rows with one of them are deleted. Null is equal to null, NaN to NaN.

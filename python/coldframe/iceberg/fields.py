@@ -15,8 +15,6 @@ from coldframe.iceberg.reading import single
 from coldframe.iceberg.table import IcebergTable
 from coldframe.iceberg.types import field_of
 
-__all__ = ["Fields"]
-
 
 class Fields:
     """A table's fields by id: from the snapshot's schema or, if a field is not in it, from older schemas of

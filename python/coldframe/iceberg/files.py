@@ -11,8 +11,6 @@ from typing import Any
 
 from coldframe.arrow import pa
 
-__all__ = ["DeleteFile", "Located", "PlannedFile", "ReadyFile"]
-
 
 @dataclass(frozen=True)
 class DeleteFile:

@@ -30,8 +30,6 @@ from pyiceberg.schema import Schema
 from coldframe._coldframe import Predicate
 from coldframe.arrow import pa
 
-__all__ = ["translated"]
-
 # mypy confuses the arguments of these classes with those of pydantic's models.
 _is_null: Any = IsNull
 _not_null: Any = NotNull

@@ -10,8 +10,6 @@ from coldframe.errors import ColdframeError, NotFoundError, unsupported
 from coldframe.iceberg.avro import check_frame
 from coldframe.iceberg.store import TableFiles
 
-__all__ = ["Inputs"]
-
 
 class Inputs(FileIO):
     """Reads a table's files at their current location; writes nothing."""

@@ -13,8 +13,6 @@ import re
 
 from coldframe.errors import unsupported
 
-__all__ = ["below_store", "is_same_file"]
-
 _LOCATION = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):(?://([^/]*))?(/.*|$)")
 _ALIKE = {"s3a": "s3", "s3n": "s3", "abfss": "abfs", "wasbs": "wasb"}
 

@@ -20,17 +20,6 @@ from coldframe.errors import NotFoundError, unsupported
 from coldframe.logs import step
 from coldframe.sources import is_local_path, open_store, scheme_of
 
-__all__ = [
-    "FOLDER",
-    "NOT_LISTED",
-    "directory_of",
-    "has_metadata",
-    "is_iceberg_table",
-    "is_metadata_file",
-    "metadata_file",
-    "metadata_of_scan",
-]
-
 _log = logging.getLogger(__name__)
 
 FOLDER = "metadata"

@@ -52,8 +52,6 @@ from coldframe.iceberg.inputs import Inputs
 from coldframe.iceberg.paths import below_store, is_same_file
 from coldframe.logs import step
 
-__all__ = ["Planner"]
-
 _log = logging.getLogger(__name__)
 _THREADS = 8
 """The number of manifests that are read at once: most of the time is waiting for a store."""

@@ -25,8 +25,6 @@ from coldframe.literals import OnError
 from coldframe.sources import Known
 from coldframe.store_file import RangedFile
 
-__all__ = ["OurFiles", "OurPart", "Reading", "Rows", "Scan", "is_ours", "rows_of", "single"]
-
 _PARQUET = "parquet"
 _PARQUET_ID = b"PARQUET:field_id"
 

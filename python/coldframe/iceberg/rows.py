@@ -25,8 +25,6 @@ from coldframe.iceberg.files import Located, ReadyFile
 from coldframe.iceberg.reading import OurFiles, OurPart, Reading, Rows, Scan, is_ours, rows_of
 from coldframe.logs import watched
 
-__all__ = ["TableRows", "is_direct"]
-
 _log = logging.getLogger(__name__)
 
 Run = Sequence[ReadyFile]

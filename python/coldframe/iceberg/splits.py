@@ -22,8 +22,6 @@ from coldframe.iceberg.reading import Scan, is_ours, single
 from coldframe.iceberg.rows import TableRows
 from coldframe.literals import OnError
 
-__all__ = ["IcebergSplit", "Packed", "splits_of"]
-
 
 class IcebergSplit(Split):
     """A part of a data file of an Iceberg table.

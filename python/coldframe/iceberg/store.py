@@ -10,8 +10,6 @@ from coldframe.hive.locations import Locations
 from coldframe.sources import open_store
 from coldframe.store_file import RangedFile
 
-__all__ = ["TableFiles"]
-
 
 class TableFiles:
     """Opens a table's files. Splits carry the settings to other processes."""

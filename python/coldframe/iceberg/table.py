@@ -25,8 +25,6 @@ from coldframe.iceberg.store import TableFiles
 from coldframe.iceberg.types import Names, columns_of
 from coldframe.logs import step
 
-__all__ = ["Address", "IcebergTable"]
-
 _log = logging.getLogger(__name__)
 
 

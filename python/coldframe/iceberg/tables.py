@@ -20,8 +20,6 @@ from coldframe.sources import with_filesystem
 if TYPE_CHECKING:
     from coldframe.iceberg.dataset import IcebergDataset
 
-__all__ = ["iceberg_table"]
-
 _log = logging.getLogger(__name__)
 
 

@@ -31,8 +31,6 @@ from coldframe.arrow import pa
 from coldframe.errors import unsupported
 from coldframe.iceberg.columns import marked
 
-__all__ = ["Names", "columns_of", "field_of", "has_nanoseconds"]
-
 _PLAIN: dict[type, pa.DataType] = {
     BooleanType: pa.bool_(),
     IntegerType: pa.int32(),

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 
 from coldframe.layout.model import Spot, leaves
 
-__all__ = ["Colours", "contrast"]
-
 # Colours that people with colour vision deficiencies can distinguish; `_OTHERS` is for the many small kinds.
 _PALETTE = [
     "#4477aa",

@@ -9,8 +9,6 @@ from coldframe.byte_size import size_text
 from coldframe.layout.colours import Colours
 from coldframe.layout.model import Spot, leaves
 
-__all__ = ["icicle", "strip"]
-
 WIDTH = 1200
 _ROWS, _ROW, _GAP = 12, 22, 4
 _LEVELS = 4

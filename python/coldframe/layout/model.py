@@ -15,8 +15,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["MAX_NODES", "Place", "Spot", "kind_of", "leaves", "shrunk"]
-
 MAX_NODES = 20_000
 _FANOUT = 200
 

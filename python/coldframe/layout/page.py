@@ -20,8 +20,6 @@ from coldframe.layout.model import Place, Spot, shrunk
 from coldframe.layout.sources import Bytes, Layout, layout_of
 from coldframe.scanning import Dataset
 
-__all__ = ["page"]
-
 MAX_DAMAGE = 1000
 _SAMPLE = 512
 """Maximum number of bytes that the page includes from the beginning of a node."""

@@ -16,8 +16,6 @@ from coldframe.file import File
 from coldframe.layout.model import Place
 from coldframe.scanning import Dataset
 
-__all__ = ["Bytes", "Layout", "layout_of"]
-
 _WHOLE_FILES = 1000
 """Maximum number of files of a directory whose parts are drawn; further files are drawn as a whole."""
 

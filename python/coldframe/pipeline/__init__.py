@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING
 from coldframe._coldframe import NotFoundError, UnsupportedError
 from coldframe.hive.addresses import is_metastore
 from coldframe.pipeline.adopt import REPORT as ADOPTIONS
+from coldframe.pipeline.adopt import Adoption
 from coldframe.pipeline.adopt import adopt as run_adoption
 from coldframe.pipeline.file_access import StorageOptions, root_of
 from coldframe.pipeline.options import Options, minutes_of
@@ -39,6 +40,7 @@ from coldframe.pipeline.plan.plan_tables import in_order, plan_tables
 from coldframe.pipeline.plan.reconcile import compare
 from coldframe.pipeline.report import safe_list
 from coldframe.pipeline.report.adoption_audit import audit_adoption
+from coldframe.pipeline.report.adoption_page import write_page
 from coldframe.pipeline.report.audit import Audit
 from coldframe.pipeline.report.deletion import Deleter, Deletion, preview
 from coldframe.pipeline.report.files import write_definitions, write_report
@@ -76,6 +78,7 @@ __all__ = [
     "InProcess",
     "Options",
     "Report",
+    "adopt_in_place",
     "audit",
     "delete",
     "dry_run",
@@ -123,6 +126,7 @@ def migrate(
     verify: bool = True,
     fresh: bool = False,
     adopt: bool = False,
+    detach: Sequence[str] = (),
     order: str = "listed",
     waves: Sequence[str] = (),
     max_bytes_per_second: int | None = None,
@@ -158,42 +162,53 @@ def migrate(
         archived_rows: what happens to rows of sources that an earlier run listed as safe to delete, if they
             are gone now (and `on_vanished` is `"remove"`), or other files lie under their names: the target
             may have the only copy. `"ask"` keeps the rows, converts no such file and fails; `"keep"` keeps
-            the rows of sources that are gone; `"drop"` treats these sources like all others. dropped: names,
-            paths or patterns of tables that `"remove"` may remove entirely. If `src` is empty, only these are
-            removed. on_foreign_changes: what happens to a Delta or Iceberg table that others have written to.
-            `"refuse"` leaves it unchanged; `"append"` adds new files. leave_behind: parts of a directory of
-            HBase or Kudu that may be missing from the target although the directory is listed as safe to
-            delete: `"tables"`, `"snapshots"`, `"older-versions"`, .., or a single one: `"tables=ns:old"`.
-            allow_loss: changes of values with which a source may still be listed:
-            `"digits-below-microseconds"`, `"malformed-text"`, .. include, exclude: patterns that select
-            files: see `selection`. metastore: `thrift://host:9083` of a Hive metastore. The rows migrated
-            from the location of each table and partition are compared with the counts in the metastore. only:
-            if `src` is a metastore, patterns `database.table` of the tables to migrate. locations: if `src`
-            is a metastore, prefixes of locations and their replacements, for files that were copied:
-            `{"hdfs://old/": "/mnt/"}`. others: if `src` is a metastore, what happens to partitions in
-            Parquet, Avro, text and SequenceFiles. `"list"` leaves them out and reports them; `"spark"` reads
-            them with the session, which needs Hive support. catalog: where tables are registered. For
-            Iceberg, the name of a catalog in PyIceberg's configuration (default: a catalog file below `dst`);
-            for Parquet and Delta, a Hive metastore, `thrift://host:9083[/database]`. namespace, rename,
-            suffix: the tables' names in that catalog: a namespace for all; `{"old": "new"}` for some; a
-            suffix for the others. See docs/catalogs.md. switch: gives each verified table the name of the
-            metastore's table that it was made from, which is renamed: see `unswitch`. untyped: reads tables
-            in formats without types as binary columns if no schema is given. timestamp_unit: `"us"`, which
-            Spark, Iceberg and Delta have, or `"ns"` to keep nanoseconds in Parquet or ORC. split_bytes: about
-            how much of a source file one task converts. target_file_bytes: the approximate size of target
-            files. Small sources of a partition are merged, and large splits become several files. 0: at least
-            one file for each source. codec: compression of Parquet: `"zstd"`, `"snappy"`, `"gzip"` or
-            `"none"`. verify: whether everything written is read back and compared. fresh: converts again what
-            an earlier run has done. The earlier result stays until the new one is complete. adopt: makes
-            Iceberg tables over the files where they are, and converts only files that no metadata can make
-            right; works in this process, without `spark`: see docs/adopting.md. order: which tables are
-            converted first: as `"listed"`, by `"size"` (the largest first), `"age"` (the oldest first) or
-            `"name"`. waves: names, paths or patterns of tables that come before all others, in this order.
-            max_bytes_per_second: how much of the source tasks may read in a second, on average. window: the
-            hours in which tasks start, `"22:00-06:00"` in local time; a run waits for them. progress: is
-            notified of each finished file. source_storage_options, target_storage_options: credentials and
-            settings for the stores of `src` and `dst`, if these are URLs: see docs/stores.md. These options
-            go to the tasks and nowhere else.
+            the rows of sources that are gone; `"drop"` treats these sources like all others.
+        dropped: names, paths or patterns of tables that `"remove"` may remove entirely. If `src` is empty,
+            only these are removed.
+        on_foreign_changes: what happens to a Delta or Iceberg table that others have written to. `"refuse"`
+            leaves it unchanged; `"append"` adds new files.
+        leave_behind: parts of a directory of HBase or Kudu that may be missing from the target although the
+            directory is listed as safe to delete: `"tables"`, `"snapshots"`, `"older-versions"`, .., or a
+            single one: `"tables=ns:old"`.
+        allow_loss: changes of values with which a source may still be listed: `"digits-below-microseconds"`,
+            `"malformed-text"`, ..
+        include, exclude: patterns that select files: see `selection`.
+        metastore: `thrift://host:9083` of a Hive metastore. The rows migrated from the location of each table
+            and partition are compared with the counts in the metastore.
+        only: if `src` is a metastore, patterns `database.table` of the tables to migrate.
+        locations: if `src` is a metastore, prefixes of locations and their replacements, for files that were
+            copied: `{"hdfs://old/": "/mnt/"}`.
+        others: if `src` is a metastore, what happens to partitions in Parquet, Avro, text and SequenceFiles.
+            `"list"` leaves them out and reports them; `"spark"` reads them with the session, which needs Hive
+            support.
+        catalog: where tables are registered. For Iceberg, the name of a catalog in PyIceberg's configuration
+            (default: a catalog file below `dst`); for Parquet and Delta, a Hive metastore,
+            `thrift://host:9083[/database]`.
+        namespace, rename, suffix: the tables' names in that catalog: a namespace for all; `{"old": "new"}`
+            for some; a suffix for the others. See docs/catalogs.md.
+        switch: gives each verified table the name of the metastore's table that it was made from, which is
+            renamed: see `unswitch`.
+        untyped: reads tables in formats without types as binary columns if no schema is given.
+        timestamp_unit: `"us"`, which Spark, Iceberg and Delta have, or `"ns"` to keep nanoseconds in Parquet
+            or ORC.
+        split_bytes: about how much of a source file one task converts.
+        target_file_bytes: the approximate size of target files. Small sources of a partition are merged, and
+            large splits become several files. 0: at least one file for each source.
+        codec: compression of Parquet: `"zstd"`, `"snappy"`, `"gzip"` or `"none"`.
+        verify: whether everything written is read back and compared.
+        fresh: converts again what an earlier run has done. The earlier result stays until the new one is
+            complete.
+        adopt: makes Iceberg tables over the files where they are, and converts only files that no metadata
+            can make right; works in this process, without `spark`: see docs/adopting.md.
+        detach: names or patterns of adopted tables whose files in the source are converted as well.
+        order: which tables are converted first: as `"listed"`, by `"size"` (the largest first), `"age"` (the
+            oldest first) or `"name"`.
+        waves: names, paths or patterns of tables that come before all others, in this order.
+        max_bytes_per_second: how much of the source tasks may read in a second, on average.
+        window: the hours in which tasks start, `"22:00-06:00"` in local time; a run waits for them.
+        progress: is notified of each finished file.
+        source_storage_options, target_storage_options: credentials and settings for the stores of `src` and
+            `dst`, if these are URLs: see docs/stores.md. These options go to the tasks and nowhere else.
     """
     options = Options(
         to=to,
@@ -214,6 +229,7 @@ def migrate(
         verify=verify,
         fresh=fresh,
         adopt=adopt,
+        detach=tuple(detach),
         metastore=metastore,
         tables=tuple(only),
         locations=dict(locations or {}),
@@ -234,6 +250,21 @@ def migrate(
     return migrate_with(spark, src, dst, options, tables=tables, progress=progress)
 
 
+def adopt_in_place(
+    src: str | os.PathLike[str],
+    dst: str | os.PathLike[str],
+    options: Options,
+    *,
+    tables: _Tables = None,
+    plan: bool = False,
+) -> Adoption:
+    """The adoption that `options` describe, and its page. `plan`: writes nothing."""
+    adoption = run_adoption(src, dst, options, tables=tables, plan=plan)
+    if not plan:
+        write_page(adoption, options)
+    return adoption
+
+
 def migrate_with(
     spark: SparkSession | Callable[[], SparkSession] | InProcess,
     src: str | os.PathLike[str],
@@ -245,7 +276,7 @@ def migrate_with(
 ) -> Report:
     """As `migrate`, with its keyword arguments as an `Options` object."""
     if options.adopt:
-        return run_adoption(src, dst, options, tables=tables)
+        return adopt_in_place(src, dst, options, tables=tables)
     started = time.time()
     target = _target_of(options)
     _check_switch(src, dst, options)

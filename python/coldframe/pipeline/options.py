@@ -38,6 +38,11 @@ LOSSES: Mapping[str, str] = {
 NOT_SHOWN = "not-shown-by-spark"
 """Content of a source that Spark did not show when it read the source: see `--others`."""
 _REGISTERED = ("iceberg", "parquet", "delta")
+_NO_LIST = "only tables of Iceberg have a list of files, which may lie elsewhere"
+_WHY_NOT_ADOPTED = {
+    "delta": "tables of Delta have no ORC, and deltalake, which would prove the rows of Parquet, reads no "
+    "file outside of the table's directory"
+}
 _CHOICES = {
     "on_error": ("raise", "skip", "quarantine"),
     "on_vanished": ("fail", "keep", "remove"),
@@ -59,6 +64,8 @@ class Options:
     """The format of the files of an Iceberg table: Parquet or ORC."""
     adopt: bool = False
     """Whether files stay where they are, below an Iceberg table over them."""
+    detach: tuple[str, ...] = ()
+    """Names or patterns of adopted tables that no longer read the source: all their files are converted."""
     on_error: str = "raise"
     on_vanished: str = "fail"
     most_vanished: float = 0.5
@@ -117,7 +124,7 @@ class Options:
             if given not in choices:
                 raise ValueError(f"{name} must be one of {', '.join(choices)}, not {given!r}")
         if self.adopt and self.to != "iceberg":
-            raise ValueError(f"adopt: only Iceberg tables can have files elsewhere, not {self.to}")
+            raise ValueError(f"adopt: {_WHY_NOT_ADOPTED.get(self.to, _NO_LIST)}; choose to='iceberg'")
         _check_names("leave_behind", (name.partition("=")[0] for name in self.leave_behind), LEAVABLE)
         _check_names("allow_loss", self.allow_loss, (*LOSSES, NOT_SHOWN))
         if self.split_bytes < 1:
@@ -130,6 +137,8 @@ class Options:
             raise ValueError("max_bytes_per_second must be at least 1")
         if self.window is not None:
             minutes_of(self.window)
+        if self.detach and not self.adopt:
+            raise ValueError("detach: only adopted tables read files of the source; pass adopt as well")
         if self.adopt and (self.order != "listed" or self.waves or self.max_bytes_per_second or self.window):
             raise ValueError("adopt: order, waves, max_bytes_per_second and window are for conversions")
         if self.catalog is None and (self.namespace or self.rename or self.suffix):

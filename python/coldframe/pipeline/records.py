@@ -15,18 +15,33 @@ from __future__ import annotations
 
 import base64
 import decimal
+import functools
 import json
 import os
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeAlias, TypedDict
+from dataclasses import dataclass, field, replace
+from types import UnionType
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Literal,
+    TypeAlias,
+    TypedDict,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 from urllib.parse import unquote
 
 import pyarrow as pa
 
 from coldframe._coldframe import ColdframeError, CorruptFileError, formats
 from coldframe.pipeline.file_access import StorageOptions
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 Json: TypeAlias = dict[str, object]
 """A record in JSON. The record's `from_json` reads it."""
@@ -67,6 +82,64 @@ class Checks(TypedDict, total=False):
     rows: int
     row_checksum: str
     columns: dict[str, ColumnCheck]
+
+
+# ---- JSON
+
+
+class Record:
+    """A dataclass with one form in JSON: its fields by name, with the records inside in their own forms."""
+
+    optional: ClassVar[tuple[str, ...]] = ()
+    """Fields that are left out of the JSON if they are empty."""
+    needed: ClassVar[tuple[str, ...]] = ()
+    """Fields with a default that the JSON must have."""
+
+    def to_json(self) -> Json:
+        """The form in JSON."""
+        optional = self.optional
+        return {
+            name: _in_json(value) if isinstance(value, (tuple, Record)) else value
+            for name, value in vars(self).items()
+            if value or name not in optional
+        }
+
+    @classmethod
+    def from_json(cls, json: Mapping[str, Any]) -> Self:
+        """The reverse of `to_json`. Fields with a default may be missing, unless they are needed."""
+        if missing := [name for name in cls.needed if name not in json]:
+            raise KeyError(missing[0])
+        made: Any = cls
+        readers = _readers(made)
+        return cls(
+            **{name: readers[name](value) if name in readers else value for name, value in json.items()}
+        )
+
+
+def _in_json(value: object) -> object:
+    if isinstance(value, Record):
+        return value.to_json()
+    return list(map(_in_json, value)) if isinstance(value, tuple) else value
+
+
+@functools.cache
+def _readers(kind: type[Record]) -> Mapping[str, Callable[[Any], object]]:
+    """How values are read that JSON has in another form, by the names of fields."""
+    hints = get_type_hints(kind)
+    return {name: reader for name, hint in hints.items() if (reader := _reader(hint)) is not None}
+
+
+def _reader(kind: Any) -> Callable[[Any], object] | None:
+    inner = get_args(kind)
+    if isinstance(kind, type) and issubclass(kind, Record):
+        return kind.from_json
+    if get_origin(kind) is tuple:
+        of_item = _reader(inner[0])
+        return tuple if of_item is None else lambda values: tuple(map(of_item, values))
+    if isinstance(kind, UnionType):
+        of_value = next((reader for reader in map(_reader, inner) if reader is not None), None)
+        return None if of_value is None else lambda value: None if value is None else of_value(value)
+    return None
 
 
 # ---- of the source
@@ -145,7 +218,7 @@ MAX_HIDDEN = 1000
 
 
 @dataclass
-class Listing:
+class Listing(Record):
     """The direct contents of some directories. Grows while they are examined."""
 
     files: list[SourceFile] = field(default_factory=list)
@@ -180,18 +253,18 @@ class Listing:
         unread = [[place.relative, place.reason] for place in self.unread]
         return {**vars(self), "files": files, "unread": unread}
 
-    @staticmethod
-    def from_json(json: Mapping[str, Any]) -> Listing:
+    @classmethod
+    def from_json(cls, json: Mapping[str, Any]) -> Self:
         """The reverse of `to_json`."""
         files = [SourceFile(**dict(zip(_OF_FILE, row, strict=True))) for row in json["files"]]
-        return Listing(**{**json, "files": files, "unread": [Unread(*row) for row in json["unread"]]})
+        return cls(**{**json, "files": files, "unread": [Unread(*row) for row in json["unread"]]})
 
 
 # ---- of the plan
 
 
 @dataclass(frozen=True)
-class Failure:
+class Failure(Record):
     """Why something could not be done with a source."""
 
     error: str
@@ -206,24 +279,6 @@ class Failure:
             return Failure(describe(error))
         last = traceback.extract_tb(error.__traceback__)[-1]
         return Failure(f"{describe(error)} (at {os.path.basename(last.filename)}:{last.lineno})")
-
-    def to_json(self) -> Json:
-        """The failure as JSON, for outcomes."""
-        record: Json = {"error": self.error}
-        if self.cause != "failed":
-            record[self.cause] = True
-        return record
-
-    @staticmethod
-    def from_json(json: Mapping[str, Any]) -> Failure | None:
-        """The reverse of `to_json`; None if nothing failed.
-
-        Damage is reported only if the file is still the planned file.
-        """
-        if json.get("error") is None:
-            return None
-        cause: Cause = "changed" if json.get("changed") else "damaged" if json.get("damaged") else "failed"
-        return Failure(str(json["error"]), cause)
 
 
 def describe(error: BaseException) -> str:
@@ -254,7 +309,7 @@ class PlannedFile:
 
 
 @dataclass(frozen=True)
-class OpenedFile:
+class OpenedFile(Record):
     """A source file's own metadata when it was opened (see `PlannedFile`), or why it could not be opened."""
 
     relative: str
@@ -276,43 +331,27 @@ class OpenedFile:
             [*part[:4], [[at, base64.b64encode(some).decode()] for at, some in part[4]]]
             for part in self.parts
         ]
-        failure = None if self.failure is None else self.failure.to_json()
-        return {**vars(self), "parts": parts, "failure": failure}
+        return {**super().to_json(), "parts": parts}
 
-    @staticmethod
-    def from_json(json: Mapping[str, Any]) -> OpenedFile:
+    @classmethod
+    def from_json(cls, json: Mapping[str, Any]) -> Self:
         """The reverse of `to_json`."""
         parts = [
             (part, start, stop, rows, tuple((at, base64.b64decode(some)) for at, some in own))
             for part, start, stop, rows, own in json["parts"]
         ]
-        names, known = (None if json[key] is None else tuple(json[key]) for key in ("names", "known"))
-        failure = None if json["failure"] is None else Failure.from_json(json["failure"])
-        return OpenedFile(**{**json, "parts": parts, "names": names, "known": known, "failure": failure})
+        return super().from_json({**json, "parts": parts})
 
 
 @dataclass(frozen=True)
-class Opened:
+class Opened(Record):
     """Opened files of a table, and their columns by name, as text."""
 
     files: tuple[OpenedFile, ...]
     schemas: Mapping[str, str] = field(default_factory=dict)
 
-    def to_json(self) -> Json:
-        """The JSON form of each file."""
-        return {"files": [file.to_json() for file in self.files], "schemas": dict(self.schemas)}
-
-    @staticmethod
-    def from_json(json: Mapping[str, Any]) -> Opened:
-        """The reverse of `to_json`."""
-        return Opened(tuple(OpenedFile.from_json(file) for file in json["files"]), json["schemas"])
-
 
 # ---- of the work
-
-
-def _without_partition(record: Mapping[str, object]) -> Json:
-    return {key: value for key, value in record.items() if key != "partition"}
 
 
 def stored_value(value: object) -> object:
@@ -331,8 +370,10 @@ def restored_value(stored: object) -> object:
 
 
 @dataclass(frozen=True)
-class StagedFile:
+class StagedFile(Record):
     """A file that a task wrote, or the part of such a file that has a source's rows."""
+
+    optional = ("first", "of", "name", "partition")
 
     staged: str
     rows: int
@@ -351,21 +392,12 @@ class StagedFile:
     partition: PartitionValues = field(default_factory=dict)
     """The partition values, if the table is partitioned by values in its files."""
 
-    def to_json(self) -> Json:
-        """The file as JSON, for outcomes; has keys for sharing and partitions only if needed."""
-        omitted = () if self.of else ("first", "of", "name")
-        record = {key: value for key, value in vars(self).items() if key not in omitted}
-        return record if self.partition else _without_partition(record)
-
-    @staticmethod
-    def from_json(json: Mapping[str, Any]) -> StagedFile:
-        """The reverse of `to_json`."""
-        return StagedFile(**json)
-
 
 @dataclass(frozen=True)
-class Outcome:
+class Outcome(Record):
     """The result of a task."""
+
+    needed = ("files", "rows", "damage", "verified", "passed_over", "losses", "seconds")
 
     key: str
     """The key of its source; `number` is its number among the tasks of the source."""
@@ -389,53 +421,41 @@ class Outcome:
         return (self,)
 
     def to_json(self) -> Json:
-        """The outcome as JSON, for the driver and the journal."""
-        record: Json = {key: value for key, value in vars(self).items() if key not in ("digest", "failure")}
-        record |= {"files": [file.to_json() for file in self.files], "damage": list(self.damage)}
-        if self.digest is not None:
-            record["digest"] = self.digest
-        return {**record, **({} if self.failure is None else self.failure.to_json())}
+        """The form for the driver and the journal. A failure has its message, and its cause as a key."""
+        record = super().to_json()
+        del record["failure"]
+        if self.digest is None:
+            del record["digest"]
+        if self.failure is not None:
+            record["error"] = self.failure.error
+            if self.failure.cause != "failed":
+                record[self.failure.cause] = True
+        return record
 
-    @staticmethod
-    def from_json(json: Mapping[str, Any]) -> Outcome:
+    @classmethod
+    def from_json(cls, json: Mapping[str, Any]) -> Self:
         """The reverse of `to_json`."""
-        return Outcome(
-            str(json["key"]),
-            int(json["number"]),
-            tuple(StagedFile.from_json(file) for file in json["files"]),
-            json["rows"],
-            tuple(json["damage"]),
-            json["verified"],
-            json["passed_over"],
-            json["losses"],
-            json.get("digest"),
-            json["seconds"],
-            Failure.from_json(json),
-        )
+        own = {name: json[name] for name in json if name in cls.__dataclass_fields__}
+        cause: Cause = "changed" if json.get("changed") else "damaged" if json.get("damaged") else "failed"
+        failure = None if json.get("error") is None else Failure(str(json["error"]), cause)
+        return replace(super().from_json(own), failure=failure)
 
 
 @dataclass(frozen=True)
-class MergeOutcome:
+class MergeOutcome(Record):
     """The result of sources that were to become one file."""
 
     outcomes: tuple[Outcome, ...]
-
-    def to_json(self) -> Json:
-        """The JSON form of each source's outcome."""
-        return {"sources": [outcome.to_json() for outcome in self.outcomes]}
-
-    @staticmethod
-    def from_json(json: Mapping[str, Any]) -> MergeOutcome:
-        """The reverse of `to_json`."""
-        return MergeOutcome(tuple(Outcome.from_json(outcome) for outcome in json["sources"]))
 
 
 # ---- of the target
 
 
 @dataclass(frozen=True)
-class Part:
+class Part(Record):
     """A file of the target, or the part of such a file that has a source's rows: see `StagedFile`."""
+
+    optional = ("partition", "stored")
 
     staged: str
     final: str
@@ -450,13 +470,6 @@ class Part:
     stored: str = ""
     """What distinguished the published file from others: see `StoredFile.mark`. Empty if unknown."""
 
-    def to_json(self) -> Json:
-        """The form in the journal; has the keys `partition` and `stored` only if there are values."""
-        record = dict(vars(self)) if self.partition else _without_partition(vars(self))
-        if not self.stored:
-            del record["stored"]
-        return record
-
     @property
     def share(self) -> int:
         """The source's part of the file's bytes, in proportion to the source's rows."""
@@ -464,8 +477,11 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Details:
+class Details(Record):
     """Details of a converted source."""
+
+    optional = ("quarantine", "by_spark")
+    needed = ("damage",)
 
     identity: str = ""
     digest: str = ""
@@ -488,21 +504,14 @@ class Details:
     by_spark: bool = False
     """Whether Spark, and not coldframe, has read the source."""
 
-    def to_json(self) -> Json:
-        """The details as JSON, for the journal."""
-        omitted = () if self.by_spark else ("by_spark",)
-        record = {key: value for key, value in vars(self).items() if value is not None and key not in omitted}
-        return {**record, "damage": list(self.damage)}
-
-    @staticmethod
-    def from_json(json: Mapping[str, Any]) -> Details:
+    @classmethod
+    def from_json(cls, json: Mapping[str, Any]) -> Self:
         """The reverse of `to_json`. Ignores fields of later versions."""
-        known = {key: value for key, value in json.items() if key in Details.__dataclass_fields__}
-        return Details(**{**known, "damage": tuple(known["damage"])})
+        return super().from_json({name: json[name] for name in json if name in cls.__dataclass_fields__})
 
 
 @dataclass(frozen=True)
-class Receipt:
+class Receipt(Record):
     """What `coldframe delete` did with a source."""
 
     source: str
@@ -520,8 +529,11 @@ class Receipt:
 
 
 @dataclass(frozen=True)
-class Committed:
+class Committed(Record):
     """A source file that has been converted; all paths are relative to the target's root."""
+
+    optional = ("listed", "traces", "receipt")
+    needed = ("replaces", "details")
 
     key: str
     source: str
@@ -548,44 +560,12 @@ class Committed:
         """The target file that it shares with other sources; empty if it shares no file."""
         return next((part.final for part in self.parts if part.of), "")
 
-    def to_json(self) -> Json:
-        """The form in the journal."""
-        record = {
-            **vars(self),
-            "parts": [part.to_json() for part in self.parts],
-            "replaces": list(self.replaces),
-            "details": self.details.to_json(),
-        }
-        if self.receipt is not None:
-            record["receipt"] = vars(self.receipt)
-        optional = ("listed", "traces", "receipt")
-        return {key: value for key, value in record.items() if value or key not in optional}
-
-    @staticmethod
-    def from_json(json: Mapping[str, Any]) -> Committed:
-        """The reverse of `to_json`."""
-        given = json.get("receipt")
-        made = {
-            "parts": tuple(Part(**part) for part in json["parts"]),
-            "replaces": tuple(json["replaces"]),
-            "details": Details.from_json(json["details"]),
-            "traces": tuple(json.get("traces", ())),
-            "receipt": None if given is None else Receipt(**given),
-        }
-        return Committed(**{**json, **made})
-
 
 # ---- between processes
 
 
-class Record(Protocol):
-    """A record that an executor returns."""
-
-    def to_json(self) -> Json: ...
-
-
-_READERS: Mapping[str, Callable[[Mapping[str, Any]], Record]] = {
-    kind.__name__: kind.from_json for kind in (Listing, Opened, Outcome, MergeOutcome)
+_RETURNED: Mapping[str, type[Record]] = {
+    kind.__name__: kind for kind in (Listing, Opened, Outcome, MergeOutcome)
 }
 
 
@@ -597,4 +577,4 @@ def dumps(record: Record) -> str:
 def loads(text: str) -> Record:
     """The reverse of `dumps`."""
     name, body = json.loads(text)
-    return _READERS[name](body)
+    return _RETURNED[name].from_json(body)

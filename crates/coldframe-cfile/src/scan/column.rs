@@ -17,6 +17,7 @@ use arrow_array::types::Decimal128Type;
 use arrow_schema::DataType;
 use bytes::Bytes;
 use coldframe_core::{Fetch, Result};
+use coldframe_encoding::Cursor;
 
 use super::context::ColumnContext;
 use super::reader::ColumnReader;
@@ -105,6 +106,14 @@ impl ColumnPart {
         &self.blocks
     }
 
+    /// Whether the part begins and ends with a block, so that all contents of its blocks are decoded.
+    pub(crate) fn has_whole_blocks(&self) -> bool {
+        let (first, last) = (self.blocks.first(), self.blocks.last());
+        first.zip(last).is_some_and(|(first, last)| {
+            (first.rows.start, last.rows.end) == (self.rows.start, self.rows.end)
+        })
+    }
+
     /// The part's ordinals.
     pub fn rows(&self) -> Range<u64> {
         self.rows.clone()
@@ -124,27 +133,49 @@ impl ColumnPart {
     /// Decodes each block once, and returns the losses: blocks that fail, values that contradict their type, and rows that
     /// no block has. Blocks are decoded whole, so that parts of a block agree on what is lost.
     pub fn survey(&self, bytes: &[Bytes]) -> Vec<Loss> {
+        self.counted_losses(bytes).into_iter().map(|(loss, _)| loss).collect()
+    }
+
+    /// Like [`Self::survey`]. Each loss has a flag: whether its rows exist. They do not if the block states fewer rows
+    /// than index and footer.
+    pub(crate) fn counted_losses(&self, bytes: &[Bytes]) -> Vec<(Loss, bool)> {
         let mut lost = Vec::new();
         let mut at = self.rows.start;
         for (block, bytes) in self.blocks.iter().zip(bytes) {
             let rows_of_part = block.rows.start.max(self.rows.start)..block.rows.end.min(self.rows.end);
             if at < rows_of_part.start {
-                lost.push(self.gap(at..rows_of_part.start));
+                lost.push((self.gap(at..rows_of_part.start), true));
             }
             at = rows_of_part.end;
             if let Err(e) = read_block(self.context.clone(), block, bytes, |_| {}) {
-                let values = self.long_decimals(block, bytes);
-                let rows = values.unwrap_or_else(|| vec![block.rows.clone()]).into_iter();
-                let rows =
-                    rows.map(|lost| lost.start.max(rows_of_part.start)..lost.end.min(rows_of_part.end));
-                let rows = rows.filter(|rows| !rows.is_empty());
-                lost.extend(rows.map(|rows| Loss::from_error(&e, block.pointer.range(), rows)));
+                let rows = match self.long_decimals(block, bytes) {
+                    Some(values) => values.into_iter().map(|rows| (rows, true)).collect(),
+                    None => {
+                        let agreed = block.rows.end.min(self.stated_end(block, bytes).unwrap_or(u64::MAX));
+                        vec![(block.rows.start..agreed, true), (agreed..block.rows.end, false)]
+                    }
+                };
+                for (rows, exist) in rows {
+                    let rows = rows.start.max(rows_of_part.start)..rows.end.min(rows_of_part.end);
+                    if !rows.is_empty() {
+                        lost.push((Loss::from_error(&e, block.pointer.range(), rows), exist));
+                    }
+                }
             }
         }
         if at < self.rows.end {
-            lost.push(self.gap(at..self.rows.end));
+            lost.push((self.gap(at..self.rows.end), true));
         }
         lost
+    }
+
+    /// Where the rows of a block end according to the block itself. Only blocks with nulls state their number of rows.
+    fn stated_end(&self, block: &DataBlock, bytes: &Bytes) -> Option<u64> {
+        if !self.context.nullable {
+            return None;
+        }
+        let contents = self.context.format.open_owned(bytes, block.pointer.offset).ok()?;
+        block.rows.start.checked_add(Cursor::new(&contents, 0).uleb128().ok()?)
     }
 
     /// The rows of a block whose decimals are too long, if the block is otherwise readable and stores each

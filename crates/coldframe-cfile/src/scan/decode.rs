@@ -1,6 +1,7 @@
 //! Turns the fetched blocks of a unit into batches.
-//! If damage is skipped, each block is decoded once first. Losses divide the unit's ordinals into stretches
-//! that either can be read or are lost. So every returned row has been decoded and has its own ordinal.
+//! If damage is skipped, all blocks are decoded before the first row is returned. If one fails, each block is decoded by
+//! itself, and losses divide the unit's ordinals into stretches that either can be read or are lost. So every returned
+//! row has been decoded and has its own ordinal.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -80,7 +81,15 @@ impl ScanContext {
     }
 }
 
+/// A unit with at most this many Arrow bytes is decoded completely before its first row is returned. A larger one is
+/// decoded twice.
+const MAX_WHOLE_BYTES: u64 = 64 << 20;
+
+/// Rows that are decoded at once, however small the user's batches are.
+const ROWS_AT_ONCE: usize = 1 << 16;
+
 /// Decodes some ordinals of a column.
+#[derive(Clone)]
 pub(crate) struct DecodeColumn {
     /// The scan.
     pub(crate) scan: Arc<ScanContext>,
@@ -92,12 +101,29 @@ pub(crate) struct DecodeColumn {
 
 impl DecodeUnit for DecodeColumn {
     fn decode(self: Box<Self>, bytes: Vec<Bytes>) -> Result<BatchIter> {
-        let stretches = if self.scan.on_error == OnError::Raise || !self.values {
-            VecDeque::from([Stretch { rows: self.part.rows(), fate: Fate::Kept }])
-        } else {
-            self.survey(&bytes)
-        };
-        Ok(Box::new(Batches { unit: *self, bytes, reader: None, stretches }))
+        let all = || VecDeque::from([Stretch { rows: self.part.rows(), fate: Fate::Kept }]);
+        let most = self.scan.batch_rows;
+        if self.scan.on_error == OnError::Raise || !self.values {
+            let stretches = all();
+            return Ok(Box::new(Batches { unit: *self, bytes, reader: None, stretches, most }));
+        }
+        if self.part.has_whole_blocks() {
+            let whole = Batches {
+                unit: Self::clone(&self),
+                bytes: bytes.clone(),
+                reader: None,
+                stretches: all(),
+                most: most.max(ROWS_AT_ONCE),
+            };
+            if let Some(whole) = whole.in_memory() {
+                return Ok(Box::new(whole.into_iter().flat_map(move |batch| {
+                    let starts = (0..batch.num_rows()).step_by(most);
+                    starts.map(move |from| Ok(batch.slice(from, most.min(batch.num_rows() - from))))
+                })));
+            }
+        }
+        let stretches = self.survey(&bytes);
+        Ok(Box::new(Batches { unit: *self, bytes, reader: None, stretches, most }))
     }
 }
 
@@ -106,13 +132,15 @@ impl DecodeColumn {
     fn survey(&self, bytes: &[Bytes]) -> VecDeque<Stretch> {
         let nullable = self.scan.schema.field_with_name(VALUE).is_ok_and(|f| f.is_nullable());
         let mut salvage = Salvage::new(self.scan.on_error, [nullable], self.scan.damage.clone());
-        for loss in self.part.survey(bytes) {
+        for (loss, exist) in self.part.counted_losses(bytes) {
             let mut loss = self.scan.explain(loss);
             let Range { start, end } = loss.rows;
             loss.structure = format!("{} (ordinals {start}..{end})", loss.structure);
             // A footer may claim any number of rows. If a loss has too many rows, they are dropped instead of
-            // becoming nulls. In place of a larger block, nothing would limit the number of nulls.
-            if end - start <= UNBACKED_ROWS { salvage.lose(0, loss) } else { salvage.lose_rows(loss) }
+            // becoming nulls. In place of a larger block, nothing would limit the number of nulls. Rows that the block
+            // itself denies do not become nulls either.
+            let may_be_null = exist && end - start <= UNBACKED_ROWS;
+            if may_be_null { salvage.lose(0, loss) } else { salvage.lose_rows(loss) }
         }
         let mut stretches = salvage.stretches(self.part.rows());
         stretches.retain(|stretch| stretch.fate != Fate::Dropped && !stretch.rows.is_empty());
@@ -126,13 +154,30 @@ struct Batches {
     bytes: Vec<Bytes>,
     reader: Option<ColumnReader>,
     stretches: VecDeque<Stretch>,
+    /// Maximum rows of a batch.
+    most: usize,
 }
 
 impl Batches {
+    /// All batches; `None` if a block cannot be decoded, or if they take much memory.
+    fn in_memory(self) -> Option<Vec<RecordBatch>> {
+        let most = MAX_WHOLE_BYTES.min(self.unit.part.context().format.limits.batch_bytes());
+        let (mut batches, mut bytes) = (Vec::new(), 0);
+        for batch in self {
+            let batch = batch.ok()?;
+            bytes += batch.get_array_memory_size() as u64;
+            if bytes > most {
+                return None;
+            }
+            batches.push(batch);
+        }
+        Some(batches)
+    }
+
     fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         let Some(stretch) = self.stretches.front().cloned() else { return Ok(None) };
         let left = usize::try_from(stretch.rows.end - stretch.rows.start).unwrap_or(usize::MAX);
-        let mut rows = left.min(self.unit.scan.batch_rows);
+        let mut rows = left.min(self.most);
         let (mut value, mut selected) = (None, None);
         if self.unit.values {
             let (array, which) = match stretch.fate {

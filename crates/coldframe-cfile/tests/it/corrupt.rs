@@ -151,7 +151,11 @@ fn lost_blocks_are_named_by_their_ordinals() {
 fn altered(change: impl Fn(&mut CFileFooter)) -> Vec<u8> {
     let values = column(KuduType::Int64, 400, 0, 1);
     let options = Options { block_size: 512, checksums: false, value_index: false, ..Options::default() };
-    let mut bytes = write(&values, false, &options);
+    altered_file(write(&values, false, &options), change)
+}
+
+/// `bytes` with an altered footer.
+fn altered_file(mut bytes: Vec<u8>, change: impl Fn(&mut CFileFooter)) -> Vec<u8> {
     let end = bytes.len() - 12;
     let len = u32::from_le_bytes(bytes[end + 8..].try_into().unwrap()) as usize;
     let mut footer = CFileFooter::decode(&bytes[end - len..end]).unwrap();
@@ -208,6 +212,20 @@ fn altered_counts_and_pointers_allocate_nothing() {
         survives("another encoding", &altered(|f| f.encoding = Some(number % 7)), None);
     }
     survives("nulls", &altered(|f| f.is_type_nullable = Some(true)), None);
+}
+
+#[test]
+fn rows_that_their_block_denies_do_not_become_nulls() {
+    let values: ArrayRef = std::sync::Arc::new(Int64Array::from(vec![None; 20]));
+    let options = Options { checksums: false, ..Options::default() };
+    let bytes = write(&values, true, &options);
+    for (stated, nulls, lost) in [(1000, 20, vec![Some(0), Some(980)]), (15, 15, vec![Some(0)])] {
+        let file = altered_file(bytes.clone(), |f| f.num_values = Some(stated));
+        let file = open_with(&file, ORDINAL).unwrap();
+        let outcome = rows::read(&file, OnError::Null).unwrap();
+        assert_eq!((outcome.batch.num_rows(), outcome.batch.column(1).null_count()), (nulls, nulls));
+        assert_eq!(outcome.damage.iter().map(|d| d.rows_lost).collect::<Vec<_>>(), lost);
+    }
 }
 
 #[test]

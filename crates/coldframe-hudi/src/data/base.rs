@@ -37,6 +37,9 @@ pub(crate) enum Base {
 impl Base {
     /// Opens a base file; its format follows from the end of its name.
     pub(crate) fn open(path: &str, source: Arc<dyn ReadAt>, options: &OpenOptions) -> Result<Self> {
+        if source.is_empty() {
+            return Err(Error::corrupt("expected a base file, found an empty file"));
+        }
         let plain = OpenOptions { extra: Default::default(), schema: None, ..options.clone() };
         match path.rsplit('.').next().unwrap_or_default() {
             "parquet" => Ok(Self::Parquet(ParquetFile::open(source, &options.limits)?)),

@@ -58,7 +58,7 @@ impl Format for HudiTableFormat {
             let below = Below { root: folder.clone(), at: METADATA.to_owned() };
             let source = Source::Folder { path: path.clone(), folder: Arc::new(below) };
             let options = OpenOptions { extra: Default::default(), ..options.clone() };
-            return Ok(Arc::new(MetadataTable::open(&source, &options)?));
+            return Ok(Arc::new(MetadataTable::open(&source, &options, given.complete)?));
         }
         let state = recorded.first().map(|(state, _)| *state);
         Ok(Arc::new(HudiTable::open(folder, &given, options, state)?))

@@ -98,20 +98,7 @@ impl LogContext {
             blocks.extend(log::blocks(bytes, self.limits()).into_iter().map(|block| (file, block)));
         }
         let all: Vec<&Block> = blocks.iter().map(|(_, block)| block).collect();
-        let is_there = |file: &&Named| {
-            let of = |block: &&&Block| {
-                let merged = block.compacted().is_some_and(|all| all.contains(&file.instant.as_str()));
-                merged || block.instant() == Some(file.instant.as_str())
-            };
-            all.iter().filter(|block| block.kind != BlockKind::Corrupt).any(|block| of(&block))
-        };
-        if let Some(file) = missing.iter().find(|file| !is_there(file)) {
-            return Err(missing::error(file));
-        }
-        // A block that was torn when its writer died belongs to no commit, unless it was written again.
-        if let Some(file) = logged.iter().find(|file| !is_there(file)) {
-            return Err(missing::lost_block(file));
-        }
+        missing::check_blocks(&all, missing, logged)?;
         let mut contents = Vec::new();
         for place in order(&all, counts) {
             let Some((bytes, path, block)) = blocks

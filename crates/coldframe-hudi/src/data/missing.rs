@@ -5,15 +5,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use coldframe_core::{Error, Notice, Result};
+use coldframe_core::io::Folder;
+use coldframe_core::{Damage, Error, Limits, Result};
 
 use crate::data::commit::Commit;
 use crate::data::files::{Groups, Named, Slice};
+use crate::data::open;
+use crate::data::properties::Properties;
 use crate::data::timeline::{Instant, Timeline};
+use crate::data::view::{Shown, Visible};
+use crate::log::{Block, BlockKind};
 use crate::slice::{FileName, is_change_data, parse_name};
 
 /// A group's partition and id.
-type Key = (String, String);
+pub(crate) type Key = (String, String);
 
 /// Adds the missing files to the slices, and adds slices for groups whose files are all missing.
 pub(crate) fn add_missing(
@@ -25,9 +30,39 @@ pub(crate) fn add_missing(
 ) -> Result<()> {
     let there: BTreeSet<&str> =
         groups.values().flat_map(|group| group.files()).map(|file| file.path.as_str()).collect();
-    let mut named: BTreeMap<Key, (Vec<Named>, Vec<Named>)> = BTreeMap::new();
-    let places: BTreeMap<Key, usize> =
-        slices.iter().enumerate().map(|(i, s)| ((s.partition.clone(), s.file_id.clone()), i)).collect();
+    let key = |slice: &Slice| (slice.partition.clone(), slice.file_id.clone());
+    let bases = slices.iter().filter_map(|slice| Some((key(slice), slice.base.as_ref()?.instant.clone())));
+    let mut lost = find(&there, &bases.collect(), timeline, commits)?;
+    lost.retain(|key, _| !replaced.contains(key));
+    for slice in slices.iter_mut() {
+        if let Some(Lost { missing, logged }) = lost.remove(&key(slice)) {
+            (slice.missing, slice.logged) = (missing, logged);
+        }
+    }
+    for ((partition, file_id), Lost { missing, logged }) in lost {
+        slices.push(Slice { partition, file_id, base: None, logs: Vec::new(), missing, logged });
+    }
+    Ok(())
+}
+
+/// The files of a group that must be there.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Lost {
+    /// Those that are not there.
+    pub missing: Vec<Named>,
+    /// Logs with records, and the commits of which each must have a block.
+    pub logged: Vec<Named>,
+}
+
+/// The files that commits name and whose rows no later base file of their group has. `there`: the paths of all files;
+/// `bases`: the instants of the groups' base files.
+pub(crate) fn find(
+    there: &BTreeSet<&str>,
+    bases: &BTreeMap<Key, String>,
+    timeline: &Timeline,
+    commits: &[(Instant, Commit)],
+) -> Result<BTreeMap<Key, Lost>> {
+    let mut lost: BTreeMap<Key, Lost> = BTreeMap::new();
     for (instant, commit) in commits {
         for file in &commit.written {
             let name = file.path.rsplit('/').next().unwrap_or_default();
@@ -40,8 +75,7 @@ pub(crate) fn add_missing(
                 continue;
             }
             let key = (file.partition.clone(), file.file_id.clone());
-            let of_group = places.get(&key).and_then(|place| slices.get(*place));
-            let base = of_group.and_then(|slice| slice.base.as_ref()).map(|base| base.instant.as_str());
+            let base = bases.get(&key).map(String::as_str);
             let is_superseded = match parse_name(name) {
                 None => {
                     return Err(Error::unsupported(format!(
@@ -59,24 +93,59 @@ pub(crate) fn add_missing(
                     })
                 }
             };
-            if !is_superseded && !replaced.contains(&key) {
+            if !is_superseded {
                 let (path, instant) = (file.path.clone(), instant.time.clone());
-                let (missing, logged) = named.entry(key).or_default();
+                let Lost { missing, logged } = lost.entry(key).or_default();
                 let list = if is_there { logged } else { missing };
                 list.push(Named { path, instant, is_log });
             }
         }
     }
-    for (key, (missing, logged)) in named {
-        match places.get(&key).and_then(|place| slices.get_mut(*place)) {
-            Some(slice) => (slice.missing, slice.logged) = (missing, logged),
-            None => {
-                let (partition, file_id) = key;
-                slices.push(Slice { partition, file_id, base: None, logs: Vec::new(), missing, logged });
-            }
-        }
+    Ok(lost)
+}
+
+/// The files of a metadata table. Its groups are chosen elsewhere.
+pub(crate) struct OfMetadata<'a> {
+    /// The paths of the files of its groups.
+    pub there: BTreeSet<&'a str>,
+    /// The instants of the groups' base files.
+    pub bases: BTreeMap<Key, String>,
+    /// The instants in the names of all files.
+    pub instants: BTreeSet<&'a str>,
+}
+
+/// What the commits of a metadata table name and its partitions lack, and what else it seems to lack.
+pub(crate) fn of_metadata(
+    root: &dyn Folder,
+    files: &OfMetadata<'_>,
+    limits: &Limits,
+) -> Result<(BTreeMap<Key, Lost>, Vec<String>)> {
+    let Some(properties) = Properties::read(root, limits)? else { return Ok(Default::default()) };
+    let timeline = Timeline::read(root, &properties, limits)?;
+    let shown = Shown::Snapshot { as_of: None };
+    let visible = Visible::new(&timeline, &shown);
+    let (commits, unrecorded) = open::commits(root, &timeline, &visible, limits)?;
+    let lost = find(&files.there, &files.bases, &timeline, &commits)?;
+    Ok((lost, lacking_of(root, &files.instants, &visible, &unrecorded)?))
+}
+
+/// Which of the files that must be there `blocks`, those of all logs, do not make up for: another log may have the blocks
+/// of a missing one.
+pub(crate) fn check_blocks(blocks: &[&Block], missing: &[Named], logged: &[Named]) -> Result<()> {
+    let is_there = |file: &&Named| {
+        blocks.iter().filter(|block| block.kind != BlockKind::Corrupt).any(|block| {
+            let merged = block.compacted().is_some_and(|all| all.contains(&file.instant.as_str()));
+            merged || block.instant() == Some(file.instant.as_str())
+        })
+    };
+    if let Some(file) = missing.iter().find(|file| !is_there(file)) {
+        return Err(error(file));
     }
-    Ok(())
+    // A block that was torn when its writer died belongs to no commit, unless it was written again.
+    match logged.iter().find(|file| !is_there(file)) {
+        Some(file) => Err(lost_block(file)),
+        None => Ok(()),
+    }
 }
 
 /// The error for a slice with a missing file.
@@ -87,23 +156,84 @@ pub(crate) fn error(missing: &Named) -> Error {
 }
 
 /// The error for a log without a block of the commit that wrote it.
-pub(crate) fn lost_block(logged: &Named) -> Error {
+fn lost_block(logged: &Named) -> Error {
     let Named { path, instant, .. } = logged;
     Error::corrupt(format!("expected a block of commit {instant} in the log {path}, found none"))
         .within("log")
 }
 
-/// The warning about files whose instants the timeline lacks, although it begins before them.
-pub(crate) fn notice(groups: &Groups, timeline: &Timeline) -> Option<Notice> {
+/// Where writers keep marks while they write: a folder or file for each instant, removed once it is completed.
+const MARKS: [&str; 2] = [".hoodie/.temp", ".hoodie/.heartbeat"];
+
+/// What seems to be missing of a table, without proof that it existed. `unrecorded`: completed commits whose files are empty.
+pub(crate) fn lacking(
+    folder: &dyn Folder,
+    groups: &Groups,
+    visible: &Visible<'_>,
+    unrecorded: &[String],
+) -> Result<Vec<String>> {
     let files = groups.values().flat_map(|group| group.files());
-    let unknown: BTreeSet<&str> = files
-        .map(|file| file.instant.as_str())
-        .filter(|time| !timeline.is_known(time) && !timeline.is_archived(time))
-        .collect();
+    lacking_of(folder, &files.map(|file| file.instant.as_str()).collect(), visible, unrecorded)
+}
+
+/// The same, by the instants in the names of all files.
+fn lacking_of(
+    folder: &dyn Folder,
+    instants: &BTreeSet<&str>,
+    visible: &Visible<'_>,
+    unrecorded: &[String],
+) -> Result<Vec<String>> {
+    let lost = unfinished(folder, visible)?.map(|(count, first)| {
+        format!(
+            "{count} of its commits were started and are not completed ({first} is the first), and no markers or \
+             heartbeats of them are left, as if they had been completed: what they wrote is not read. They have \
+             failed, or the timeline has lost files that complete them"
+        )
+    });
+    let empty = unrecorded.first().map(|first| {
+        format!(
+            "{} of its completed commits have an empty file in the timeline ({first} is the first): which files they \
+             wrote and which file groups they replaced is not known, and replaced groups are read",
+            unrecorded.len()
+        )
+    });
+    Ok(unknown(instants, visible.timeline()).into_iter().chain(lost).chain(empty).collect())
+}
+
+/// Files whose instants the timeline lacks, although it begins before them.
+fn unknown(instants: &BTreeSet<&str>, timeline: &Timeline) -> Option<String> {
+    let is_unknown = |time: &&&str| !timeline.is_known(time) && !timeline.is_archived(time);
+    let unknown: Vec<&&str> = instants.iter().filter(is_unknown).collect();
     let first = unknown.first()?;
-    Some(Notice::PartialTable(format!(
+    Some(format!(
         "its timeline does not know {} of the instants in the names of its files ({first} is the first): their rows are \
          not read. They are left by writes that failed, or the timeline has lost instants",
         unknown.len()
-    )))
+    ))
+}
+
+/// The number of commits that were started and of which neither a completion nor a mark of their writers is left, and the
+/// first of them. A running writer has marks, and one that died leaves them to the rollback.
+fn unfinished(folder: &dyn Folder, visible: &Visible<'_>) -> Result<Option<(usize, String)>> {
+    let started = visible.timeline().inflight().iter().filter(|time| !visible.is_later(time));
+    let mut started: BTreeSet<&str> = started.map(String::as_str).collect();
+    for at in MARKS {
+        if started.is_empty() {
+            return Ok(None);
+        }
+        match folder.list(at) {
+            Err(e) if e.is_not_found() => {}
+            listed => {
+                for entry in listed? {
+                    started.remove(entry.path.rsplit('/').next().unwrap_or_default());
+                }
+            }
+        }
+    }
+    Ok(started.first().map(|first| (started.len(), (*first).to_owned())))
+}
+
+/// What a table lacks, as damage.
+pub(crate) fn loss(text: &str) -> Damage {
+    Damage::from_error(&Error::corrupt(text.to_owned()).within("table"), 0..0, None)
 }

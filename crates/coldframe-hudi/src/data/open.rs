@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_schema::{DataType, Field, Schema as ArrowSchema};
 use coldframe_core::io::Folder;
-use coldframe_core::{Error, ErrorContext, Limits, Notice, Result};
+use coldframe_core::{Error, ErrorContext, Limits, Result};
 use serde_json::Value as Json;
 
 use crate::data::archive;
@@ -44,8 +44,8 @@ pub(crate) struct Opened {
     pub history: Arc<History>,
     /// The files of a bootstrap's source.
     pub sources: Sources,
-    /// Warnings for the user.
-    pub notice: Option<Notice>,
+    /// What seems to be missing, without proof that it existed.
+    pub lacking: Vec<String>,
 }
 
 /// Opens the table in `folder`.
@@ -66,14 +66,17 @@ pub(crate) fn open(
         timeline.set_archived(archived.within(|| "archived timeline")?);
     }
     let visible = Visible::new(&timeline, &shown);
-    let commits = commits(folder.as_ref(), &timeline, &visible, &limits)?;
+    let (commits, unrecorded) = commits(folder.as_ref(), &timeline, &visible, &limits)?;
     let slices = slices(&groups, &timeline, &visible, &commits)?;
     check_cleaned(folder.as_ref(), (&properties, &timeline, &shown), &slices, &limits)?;
     let reading = match (given.hudi_reader, is_new(&properties)) {
         (HudiReader::New, _) | (_, true) => Reading::New,
         _ => Reading::Old,
     };
-    let notice = missing::notice(&groups, &timeline);
+    let mut lacking = missing::lacking(folder.as_ref(), &groups, &visible, &unrecorded)?;
+    lacking.extend(
+        properties.is_cut().then(|| "its `hoodie.properties` ends in the middle of a line".to_owned()),
+    );
     let merges = !matches!(shown, Shown::ReadOptimized { .. }) && slices.iter().any(|s| !s.logs.is_empty());
     // A table that is read without logs merges nothing, whatever its rules are.
     let (rules, keys) = match merges {
@@ -105,7 +108,7 @@ pub(crate) fn open(
         keys,
         history,
         sources,
-        notice,
+        lacking,
     })
 }
 
@@ -194,24 +197,28 @@ fn any_cleaned(
 }
 
 /// The commits that a view shows, with their records.
-type Commits = Vec<(Instant, Commit)>;
+pub(crate) type Commits = Vec<(Instant, Commit)>;
 
-fn commits(
+/// The commits that a view shows, and the instants of those whose files are empty.
+pub(crate) fn commits(
     folder: &dyn Folder,
     timeline: &Timeline,
     visible: &Visible<'_>,
     limits: &Limits,
-) -> Result<Commits> {
-    let mut all = Vec::new();
+) -> Result<(Commits, Vec<String>)> {
+    let (mut all, mut unrecorded) = (Vec::new(), Vec::new());
     for instant in timeline.commits().filter(|i| visible.has(&i.time)) {
-        let json = timeline.content(folder, instant, limits)?.unwrap_or(Json::Null);
+        let json = timeline.content(folder, instant, limits)?.unwrap_or_else(|| {
+            unrecorded.push(instant.time.clone());
+            Json::Null
+        });
         all.push((instant.clone(), Commit::new(&json)));
     }
-    Ok(all)
+    Ok((all, unrecorded))
 }
 
 /// The slices that a view reads.
-fn slices(
+pub(crate) fn slices(
     groups: &Groups,
     timeline: &Timeline,
     visible: &Visible<'_>,

@@ -51,6 +51,8 @@ coldframe_core::options! {
         /// whose rules apply where versions of Hudi read one table differently: "table" (default), those of the Hudi that
         /// the table's version belongs to (versions below 8: 0.15), or "1.x"
         hudi_reader: HudiReader;
+        /// true treats as damage what seems to be missing, such as commits that the timeline has lost. Default: a warning
+        complete: bool;
         /// the directory where the source of a bootstrapped table lies now, if it was moved
         bootstrap_base: Option<String>;
     }

@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 
 use coldframe_core::io::Folder;
-use coldframe_core::{Limits, Result};
+use coldframe_core::{Error, Limits, Result};
 
 /// The file with a table's properties.
 const FILE: &str = ".hoodie/hoodie.properties";
@@ -19,16 +19,30 @@ const BACKUP: &str = ".hoodie/hoodie.properties.backup";
 
 /// A table's properties.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Properties(BTreeMap<String, String>);
+pub(crate) struct Properties {
+    all: BTreeMap<String, String>,
+    /// Whether the last line has no end.
+    is_cut: bool,
+}
 
 impl Properties {
     /// Reads the properties of the table in `folder`; `None` if it has no properties.
     pub(crate) fn read(folder: &dyn Folder, limits: &Limits) -> Result<Option<Self>> {
-        let own = read_file(folder, FILE, limits)?;
+        let own = match read_file(folder, FILE, limits)? {
+            Some(own) if own.is_whole() => return Ok(Some(own)),
+            own => read_file(folder, BACKUP, limits)?.filter(Self::is_whole).or(own),
+        };
         match own {
-            Some(own) if own.is_whole() => Ok(Some(own)),
-            own => Ok(read_file(folder, BACKUP, limits)?.filter(Self::is_whole).or(own)),
+            Some(own) if own.get("hoodie.table.name").is_none() => {
+                Err(Error::corrupt("expected the property `hoodie.table.name`, found none").in_file(FILE))
+            }
+            own => Ok(own),
         }
+    }
+
+    /// Whether the file seems to be cut: Hudi ends each line.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.is_cut
     }
 
     /// Whether the file was written to its end: the name is always there, and a checksum agrees with it.
@@ -37,12 +51,12 @@ impl Properties {
         let named = format!("{}.{name}", self.get("hoodie.database.name").unwrap_or_default());
         let actual = coldframe_encoding::checksum::crc32(named.as_bytes());
         let stated = self.get("hoodie.table.checksum").map(str::parse::<u32>);
-        stated.is_none_or(|stated| stated == Ok(actual))
+        !self.is_cut && stated.is_none_or(|stated| stated == Ok(actual))
     }
 
     /// A property that is not empty.
     pub(crate) fn get(&self, key: &str) -> Option<&str> {
-        self.0.get(key).map(String::as_str).filter(|value| !value.is_empty())
+        self.all.get(key).map(String::as_str).filter(|value| !value.is_empty())
     }
 
     /// The first of several properties that is not empty.
@@ -68,7 +82,7 @@ impl Properties {
 
     /// All properties, by name.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(key, value)| (key.as_str(), value.as_str()))
+        self.all.iter().map(|(key, value)| (key.as_str(), value.as_str()))
     }
 }
 
@@ -102,7 +116,7 @@ fn parse(text: &str) -> Properties {
             all.insert(unescaped(key), unescaped(value.trim_end()));
         }
     }
-    Properties(all)
+    Properties { all, is_cut: !text.is_empty() && !text.ends_with(['\n', '\r']) }
 }
 
 /// Divides a line at the first separator that is not escaped.

@@ -36,6 +36,8 @@ pub struct HudiTable {
     state: u64,
     /// Where the source of a bootstrap is now.
     bootstrap_base: Option<String>,
+    /// Whether what seems to be missing is damage.
+    is_complete: bool,
 }
 
 impl HudiTable {
@@ -66,7 +68,13 @@ impl HudiTable {
             options,
             state,
             bootstrap_base: given.bootstrap_base.clone(),
+            is_complete: given.complete,
         })
+    }
+
+    /// What is missing of a table that must be complete.
+    fn losses(&self) -> &[String] {
+        if self.is_complete { &self.opened.lacking } else { &[] }
     }
 
     fn is_incremental(&self) -> bool {
@@ -246,7 +254,7 @@ impl TableFile for HudiTable {
 
     /// Known without opening files only if the table has none.
     fn row_count(&self) -> Option<u64> {
-        self.opened.slices.is_empty().then_some(0)
+        (self.opened.slices.is_empty() && self.losses().is_empty()).then_some(0)
     }
 
     fn metadata(&self) -> Result<Value> {
@@ -291,7 +299,9 @@ impl TableFile for HudiTable {
     }
 
     fn notices(&self) -> Result<Vec<Notice>> {
-        Ok(self.opened.notice.iter().cloned().collect())
+        // A complete table records these as damage.
+        let texts = if self.is_complete { &[] } else { self.opened.lacking.as_slice() };
+        Ok(texts.iter().cloned().map(Notice::PartialTable).collect())
     }
 
     fn splits(&self, target: u64) -> Result<Vec<Split>> {
@@ -319,6 +329,11 @@ impl TableFile for HudiTable {
                 start = end;
             }
         }
+        // A split for each loss, which reports it.
+        let parts = self.opened.slices.len()..self.opened.slices.len().saturating_add(self.losses().len());
+        splits.extend(
+            parts.filter_map(|part| Some(Split { part: u32::try_from(part).ok()?, range: 0..1, rows: None })),
+        );
         Ok(splits)
     }
 
@@ -335,7 +350,17 @@ impl TableFile for HudiTable {
         if self.opened.slices.is_empty() && split.range.is_empty() {
             return Ok(Box::new(NoUnits));
         }
-        let slice = usize::try_from(split.part).ok().and_then(|part| self.opened.slices.get(part));
+        // If parts of a complete table are missing, a read under `raise` fails before it returns rows.
+        if let Some(text) = self.losses().first().filter(|_| request.scan.on_error == OnError::Raise) {
+            return Err(missing::loss(text).to_error());
+        }
+        let part = usize::try_from(split.part).unwrap_or(usize::MAX);
+        let loss = part.checked_sub(self.opened.slices.len()).and_then(|at| self.losses().get(at));
+        if let Some(text) = loss {
+            request.damage.push(missing::loss(text));
+            return Ok(Box::new(NoUnits));
+        }
+        let slice = self.opened.slices.get(part);
         let slice = slice.ok_or_else(|| {
             let parts = self.opened.slices.len();
             Error::invalid(format!("expected a part below {parts}, found {}", split.part))

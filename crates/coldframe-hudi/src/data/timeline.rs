@@ -54,6 +54,8 @@ pub(crate) struct Timeline {
     pending: BTreeSet<String>,
     /// Those of them that are compactions.
     compactions: BTreeSet<String>,
+    /// Those of them whose writer was started.
+    inflight: BTreeSet<String>,
     /// Instants that are older than the timeline, but were rolled back.
     rolled_back: BTreeSet<String>,
     /// The first instant that no savepoint keeps.
@@ -100,6 +102,9 @@ impl Timeline {
                 });
             } else {
                 begun.insert((name.instant.to_owned(), name.action.to_owned()));
+                if name.inflight {
+                    timeline.inflight.insert(name.instant.to_owned());
+                }
             }
         }
         timeline.completed.sort_by(|a, b| (&a.time, &a.action).cmp(&(&b.time, &b.action)));
@@ -125,6 +130,7 @@ impl Timeline {
             }
             self.pending.insert(time);
         }
+        self.inflight.retain(|time| self.pending.contains(time));
         let all = || self.writes.keys().chain(&self.pending);
         self.start = all().filter(|time| !savepoints.contains(*time)).min().or(all().min()).cloned();
     }
@@ -142,6 +148,11 @@ impl Timeline {
     /// Instants that began and were not completed.
     pub(crate) fn pending(&self) -> &BTreeSet<String> {
         &self.pending
+    }
+
+    /// Writes that were started and not completed. A write that was only requested has never been completed.
+    pub(crate) fn inflight(&self) -> &BTreeSet<String> {
+        &self.inflight
     }
 
     /// Whether an instant is a compaction that was not completed.

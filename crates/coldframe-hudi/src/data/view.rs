@@ -39,6 +39,11 @@ impl<'a> Visible<'a> {
         Self { timeline, shown }
     }
 
+    /// The table's timeline.
+    pub(crate) fn timeline(&self) -> &'a Timeline {
+        self.timeline
+    }
+
     /// Whether the files and blocks of an instant are valid.
     pub(crate) fn has(&self, time: &str) -> bool {
         self.timeline.is_committed(time) && !self.is_later(time)

@@ -277,6 +277,49 @@ fn missing_files_are_damage() {
 }
 
 #[test]
+fn what_the_timeline_seems_to_have_lost_is_told() {
+    let texts = |table: &HudiTable| -> Vec<String> {
+        open(table, &[]).unwrap().notices().unwrap().iter().map(coldframe_core::Notice::text).collect()
+    };
+    let table = HudiTable::new(6, "")
+        .file(&base(T1), parquet(&[(T1, "a", 1, Some("old"))]))
+        .commit(T1, "commit", &[&base(T1)], &[])
+        .file(&base(T2), parquet(&[(T2, "a", 2, Some("new"))]))
+        .file(&format!(".hoodie/{T2}.commit.requested"), "");
+    // A write that was only requested was never completed.
+    assert_eq!(texts(&table), [""; 0]);
+    let lost = table.file(&format!(".hoodie/{T2}.inflight"), "{}");
+    assert_eq!(read(&lost, &[]), ["a 1 old"]);
+    let [text] = texts(&lost).try_into().unwrap();
+    assert!(text.contains(&format!("1 of its commits were started and are not completed ({T2}")), "{text}");
+    assert_eq!(open(&lost, &[("as_of", T1)]).unwrap().notices().unwrap(), []);
+    for mark in [format!(".hoodie/.temp/{T2}/MARKERS0"), format!(".hoodie/.heartbeat/{T2}")] {
+        assert_eq!(texts(&lost.clone().file(&mark, "")), [""; 0], "{mark}");
+    }
+    let complete = OpenOptions {
+        extra: [("complete".to_owned(), Value::from(true))].into_iter().collect(),
+        ..OpenOptions::default()
+    };
+    let table = HudiTableFormat.open(&lost.folder.source(), &complete).unwrap();
+    assert_eq!(table.notices().unwrap(), []);
+    let raised = rows::read(table.as_ref(), OnError::Raise).unwrap().error.unwrap();
+    assert!(raised.is_damage() && raised.to_string().contains("are not completed"), "{raised}");
+    let outcome = rows::read(table.as_ref(), OnError::Skip).unwrap();
+    assert_eq!((outcome.batch.num_rows(), outcome.damage.len()), (1, 1));
+    // Which groups an empty commit replaced is not known.
+    let empty = HudiTable::new(9, "")
+        .file(&base(T1), parquet(&[(T1, "a", 1, Some("old"))]))
+        .commit(T1, "commit", &[&base(T1)], &[])
+        .file(&format!(".hoodie/timeline/{T2}_{T2}.replacecommit"), "");
+    assert!(texts(&empty).iter().any(|text| text.contains("have an empty file")), "{:?}", texts(&empty));
+    // Properties that were not written to their end.
+    let properties = ".hoodie/hoodie.properties";
+    assert!(failure(&lost.clone().file(properties, ""), &[]).to_string().contains("hoodie.table.name"));
+    let cut = "hoodie.table.name=lab\nhoodie.table.version=6\nhoodie.table.re";
+    assert_eq!(texts(&lost.file(properties, cut)).len(), 2);
+}
+
+#[test]
 fn what_cannot_be_read_is_refused_by_name() {
     let custom = "hoodie.compaction.payload.class=com.example.Mine";
     let e = failure(&with_log(6, custom, &[avro_block(T2, &[])]), &[]);

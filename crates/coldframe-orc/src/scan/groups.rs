@@ -87,12 +87,13 @@ pub(crate) fn read(scan: &ScanShared, stripe: &Stripe, layout: &StripeLayout) ->
     Ok(Some(Groups { runs, located, of_groups, of_stripe: HashMap::new() }))
 }
 
-/// Adds the statistics of the stripe's columns in the file's metadata. The statistics of encrypted columns describe
-/// masked values.
+/// Adds the statistics of the stripe's columns in the file's metadata. For encrypted columns, those describe masked
+/// values; the statistics of the values are encrypted, too.
 pub(crate) fn with_stripe(mut groups: Groups, scan: &ScanShared, stripe: &Stripe) -> Result<Groups> {
     let stated = scan.shape.stated(stripe)?.into_iter().enumerate();
     let is_plain = |id: usize| scan.shape.encryption.variant_of(id).is_none();
     groups.of_stripe = stated.filter(|(id, _)| is_plain(*id)).collect();
+    groups.of_stripe.extend(scan.shape.stated_of_encrypted(stripe)?);
     Ok(groups)
 }
 

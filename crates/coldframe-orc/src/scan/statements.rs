@@ -129,11 +129,23 @@ impl Tally {
         Ok(agreed)
     }
 
-    /// The column whose values contradict its statistics.
-    pub(crate) fn contradicted(&self, scan: &ScanShared) -> Option<usize> {
-        let column = |stated: &&Stated| scan.shape.tree.get(stated.column);
-        let contradicts = |stated: &&Stated| column(stated).is_some_and(|c| stated.compare(scan, c).is_err());
-        self.columns.iter().find(contradicts).map(|stated| stated.column)
+    /// The column whose values contradict its statistics, and whether it is their number that does.
+    pub(crate) fn contradicted(&self, scan: &ScanShared) -> Option<(usize, bool)> {
+        self.columns.iter().find_map(|stated| {
+            let column = scan.shape.tree.get(stated.column)?;
+            let (kind, _) = stated.compare(scan, column).err()?;
+            Some((stated.column, kind == StreamKind::Present))
+        })
+    }
+
+    /// Whether the number of a column's values is the stated one.
+    pub(crate) fn counts(&self, column: usize) -> bool {
+        self.columns.iter().filter(|stated| stated.column == column).any(
+            |Stated { statistics, facts, .. }| {
+                let stated = statistics.as_ref().and_then(|stats| stats.number_of_values);
+                !facts.holds_malformed && stated == facts.values.checked_add(facts.malformed)
+            },
+        )
     }
 }
 

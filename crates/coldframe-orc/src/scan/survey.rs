@@ -469,11 +469,18 @@ impl StripeBatches {
             }
             stored.check_position(place, reader.as_ref(), stored.job.stripe.rows, Chunks::Strict)?;
             // If values contradict the statistics of a row group, the statistics of the stripe decide which is
-            // right.
-            let of_stripe = stored.check(of_stripe.as_ref(), 0);
-            let is_contradicted = of_stripe.is_err() && !pass.misplaced.is_empty();
-            let of_stripe = of_stripe.unwrap_or_default();
-            let is_proved = |column: &usize| of_stripe.iter().any(|(agreed, _)| agreed == column);
+            // right. A number of values that only one row group denies is wrong there: if a null had moved, two row
+            // groups would deny their numbers.
+            let agreed = stored.check(of_stripe.as_ref(), 0);
+            let is_contradicted = agreed.is_err() && !pass.misplaced.is_empty();
+            let is_counted = |column: usize| {
+                let groups = contradicted.iter().filter(|(of, _)| *of == column).count();
+                let tally = of_stripe.as_ref().filter(|_| agreed.is_ok() && groups == 1);
+                tally.is_some_and(|tally| tally.counts(column))
+            };
+            let is_proved = |(column, by_count): &(usize, bool)| {
+                agreed.iter().flatten().any(|(of, _)| of == column) || (*by_count && is_counted(*column))
+            };
             pass.disproved = is_contradicted || !contradicted.iter().all(is_proved);
             Ok(pass)
         })

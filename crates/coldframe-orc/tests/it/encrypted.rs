@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use coldframe_core::{ErrorKind, KeySource, OnError, OpenOptions, Result, Scan, Value};
+use coldframe_testing::mutate::flipped;
 use coldframe_testing::{Fixture, rows};
 use support::open;
 
@@ -175,4 +176,21 @@ fn statistics_depend_on_the_keys() {
             assert_eq!((stripes, groups), (whole, whole), "{} column {column}", fixture.name());
         }
     }
+}
+
+/// The statistics of encrypted columns disprove damage that a plain read decodes without an error.
+#[test]
+fn encrypted_statistics_are_compared() {
+    for (fixture, keys) in encrypted() {
+        let bytes = fixture.bytes();
+        for at in 0..bytes.len().min(4000) {
+            let options = OpenOptions { keys: keys.clone(), ..OpenOptions::default() };
+            let Ok(opened) = open(&fixture.name(), flipped(&bytes, at, 4), &options) else { continue };
+            let Ok(outcome) = rows::read(opened.file.as_ref(), OnError::Raise) else { continue };
+            if outcome.error.is_some_and(|e| e.structure().ends_with("statistics")) {
+                return;
+            }
+        }
+    }
+    panic!("no flip contradicts statistics");
 }

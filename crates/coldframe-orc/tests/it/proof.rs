@@ -311,6 +311,25 @@ fn wrong_statistics_of_a_row_group_cost_nothing() {
     assert!(rows::read(file.as_ref(), OnError::Raise).unwrap().error.is_none());
 }
 
+/// A number of values that one row group denies, and the stripe confirms, costs no row of a column without sums. If two
+/// row groups deny theirs, a null may have moved: they are lost with their neighbours, which share a run.
+#[test]
+fn a_wrong_number_of_values_in_one_row_group_costs_nothing() {
+    let whole = written("none");
+    for (wrong, lost) in [(vec![(1, 1)], 0), (vec![(1, 1), (2, -1)], 4 * STRIDE)] {
+        let file = with_index(&whole, 5, |group, entry| {
+            let by = wrong.iter().find(|(of, _)| *of == group).map_or(0, |(_, by)| *by);
+            if let Some(count) = entry.statistics.as_mut().and_then(|s| s.number_of_values.as_mut()) {
+                *count = count.saturating_add_signed(by);
+            }
+        });
+        let file = open(file.unwrap());
+        let (saved, damage) = read(file.as_ref(), Scan { on_error: OnError::Skip, ..Scan::default() });
+        assert_eq!(table().num_rows() - saved.num_rows(), usize::try_from(lost).unwrap(), "{damage:?}");
+        assert!(!damage.is_empty());
+    }
+}
+
 /// `verify` compares minima and maxima with the values; a scan does not need them.
 #[test]
 fn verify_compares_bounds() {

@@ -85,6 +85,11 @@ impl Decoders {
         self.codec.is_some_and(|codec| !codec.is_summed())
     }
 
+    /// Whether the bytes of a column are stored as they are.
+    pub(super) fn is_plain(&self) -> bool {
+        self.codec.is_none()
+    }
+
     /// Whether a row group may have this many rows.
     pub(super) fn allows_rows(&self, rows: u64) -> bool {
         self.limits.counted_rows("a row group", rows).is_ok()

@@ -11,11 +11,12 @@
 //! group is lost.
 //!
 //! With a codec without checksums, one changed byte changes many cells of a column, and only some of them
-//! contradict their type. If any does, the column loses all its cells of the group. This is decided before the
-//! first row is returned.
+//! contradict their type. If any does, the column loses all its cells of the group. Without a codec, it loses the cells
+//! between them ([`surroundings`]). This is decided before the first row is returned.
 
 mod batches;
 mod doubtful;
+mod surroundings;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -116,12 +117,19 @@ impl DecodeUnit for DecodeGroup {
             }
         }
         let rows = self.group.key.rows;
-        if self.on_error != OnError::Raise && self.decoders.spreads_damage() {
+        let spreads = self.decoders.spreads_damage();
+        if self.on_error != OnError::Raise && (spreads || self.decoders.is_plain()) {
             if let Some(whole) = self.decoded_whole(&cells, &salvage)? {
                 return Ok(Box::new(whole.into_iter().map(Ok)));
             }
             for (i, place) in cells.iter_mut().enumerate() {
-                if let Some(e) = place.as_ref().map_or(Ok(None), |cells| self.contradiction(i, cells))? {
+                if !spreads {
+                    let doubtful =
+                        place.as_ref().map_or(Ok(Vec::new()), |cells| self.surrounded(i, cells))?;
+                    doubtful.into_iter().for_each(|rows| salvage.lose(i, self.doubtful_cells(i, rows)));
+                } else if let Some(e) =
+                    place.as_ref().map_or(Ok(None), |cells| self.contradiction(i, cells))?
+                {
                     salvage.lose(i, Loss::from_error(&e.within(self.title()), self.bytes(), 0..rows));
                     *place = None;
                 }

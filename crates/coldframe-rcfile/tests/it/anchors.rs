@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
 use arrow_array::{ArrayRef, RecordBatch, StringArray};
 use coldframe_core::{DamageLog, ErrorKind, OnError, OpenOptions, Scan, ScanReader, SchemaSpec, Split};
 use coldframe_encoding::varint::{put_hadoop_text, put_hadoop_vlong};
@@ -53,6 +54,14 @@ fn open(bytes: Vec<u8>, ddl: Option<&str>) -> RcFile {
     let schema = Some(SchemaSpec::Ddl(ddl.unwrap_or(text).to_owned()));
     let mut options = OpenOptions { schema, ..OpenOptions::default() };
     options.extra.insert("serde".into(), "text".into());
+    RcFile::open(&source(bytes), &options).unwrap()
+}
+
+/// Opens a file of numbers in binary form.
+fn open_numbers(bytes: Vec<u8>) -> RcFile {
+    let schema = Some(SchemaSpec::Ddl("a bigint".to_owned()));
+    let mut options = OpenOptions { schema, ..OpenOptions::default() };
+    options.extra.insert("serde".into(), "binary".into());
     RcFile::open(&source(bytes), &options).unwrap()
 }
 
@@ -233,4 +242,41 @@ fn separators_take_memory_in_proportion() {
         rows.push(batch.num_rows());
     }
     assert_eq!(rows, [4, 4]);
+}
+
+/// Zeros in place of numbers: where a number had several bytes, the cell contradicts its type, and otherwise it is
+/// another number.
+#[test]
+fn cells_between_contradictions_are_doubtful() {
+    let column: &[&str] = &["\u{7}", "\0\0\0\0", "\0", "", "\0\0\0\0", "\0", "\u{5}", "\u{6}"];
+    let bytes = [header(1), group(8, &[column])].concat();
+    let file = open_numbers(bytes);
+    let outcome = |on_error, doubtful, batch_rows| {
+        let scan = Scan { on_error, doubtful, batch_rows, ..Scan::default() };
+        let outcome = rows::scan(&file, &scan, None).unwrap();
+        let values: Vec<_> = outcome.batch.column(0).as_primitive::<Int64Type>().iter().collect();
+        (values, outcome.damage)
+    };
+    for batch_rows in [1, 3, 100] {
+        let (kept, damage) = outcome(OnError::Skip, false, batch_rows);
+        assert_eq!(kept, [None, Some(5), Some(6)], "batches of {batch_rows}");
+        let lost: u64 = damage.iter().filter_map(|d| d.rows_lost).sum();
+        assert_eq!(lost, 5, "{damage:?}");
+        assert_eq!(outcome(OnError::Skip, true, batch_rows).0, [Some(7), Some(0), Some(0)]);
+        let (nulled, _) = outcome(OnError::Null, false, batch_rows);
+        assert_eq!(nulled, [None, None, None, None, None, None, Some(5), Some(6)]);
+    }
+}
+
+/// A cell alone proves nothing of its neighbours, but the zeros of a lost sector do.
+#[test]
+fn zeros_around_a_contradiction_are_doubtful() {
+    let zeros = "\0".repeat(80);
+    let short: Vec<&str> = zeros.split("").filter(|cell| !cell.is_empty()).collect();
+    for (zeros, kept) in [(10, 13), (70, 3)] {
+        let column = [&["\u{7}", "\0\0"][..], &short[..zeros], &["\u{5}", "\u{6}"]].concat();
+        let rows = i64::try_from(column.len()).unwrap();
+        let file = open_numbers([header(1), group(rows, &[&column])].concat());
+        assert_eq!(read(&file, OnError::Skip).batch.num_rows(), kept);
+    }
 }

@@ -34,7 +34,12 @@ from coldframe.pipeline.file_access import canonical_root, root_of
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.report.verdict import Reason
 from coldframe.pipeline.sink.destination import HOME, Destination, open_destination
-from coldframe.pipeline.sink.iceberg_catalog import OpenCatalog, catalog_of, check_catalog, loaded
+from coldframe.pipeline.sink.iceberg_catalog import (
+    OpenCatalog,
+    catalog_of,
+    check_catalog,
+    loaded,
+)
 from coldframe.pipeline.sink.live import InCatalog
 from coldframe.pipeline.sink.targets import find_target
 from coldframe.pipeline.state.journal import STATE
@@ -48,6 +53,7 @@ _HONOURED = frozenset(
     {
         "to",
         "adopt",
+        "detach",
         "tables",
         "locations",
         "compression",
@@ -93,6 +99,7 @@ def adopt(
     adoption.left_out_tables = [
         (finding.table, finding.text) for finding in listing.left_out if finding.is_wrong
     ]
+    adoption.left_out_tables += _detached_in_vain(listing, options)
     for table in listing.tables:
         _check_apart(table, destination.root)
     lock = None if plan else destination.lock(f"{HOME}/lock")
@@ -112,6 +119,15 @@ def adopt(
         if lock is not None:
             lock.close()
     return adoption
+
+
+def _detached_in_vain(listing: FoundSource, options: Options) -> Iterator[tuple[str, str]]:
+    matched: set[str] = set()
+    for table in listing.tables:
+        is_meant(table.name, options.detach, matched)
+    for pattern in options.detach:
+        if pattern not in matched:
+            yield pattern, "no table to detach matches"
 
 
 def _outcome(table: FoundTable, destination: Destination, options: Options, *, plan: bool) -> TableOutcome:
@@ -160,8 +176,11 @@ def _bring(
                 "its columns in the source are other than when it was adopted. Adopt it into a new directory"
             )
         check_unchanged(current, table, columns)
-    changes = changes_of(table, () if known is None else known.verdicts)
     present = {} if current is None else present_in(current)
+    detach = is_meant(table.name, options.detach, set()) if options.detach else False
+    verdicts = () if known is None else known.verdicts
+    detached = {verdict.entry for verdict in verdicts if detach and not verdict.reason} & present.keys()
+    changes = changes_of(table, verdicts, detached)
     may_change = settle_gone(changes, options, outcome)
     if known is not None:
         seen = {path: file for path, (_, file) in present.items()}
@@ -169,13 +188,13 @@ def _bring(
         outcome.more += reasons
         may_change = may_change and is_allowed
         outcome.verdicts = list(known.verdicts)
-        outcome.metadata = about(known, current)
+        outcome.metadata = about(known, current, destination, present)
         outcome.is_proved = True
         if not may_change or not (changes.new or changes.out):
             return
         check_whole(changes.out, seen)
     taken = [verdict.path for verdict in changes.kept if not verdict.reason]
-    files = examine(table, columns, changes.new, taken)
+    files = examine(table, columns, changes.new, taken, detach=detach)
     outcome.new = len(files)
     outcome.verdicts = [*changes.kept, *(item.verdict for item in files)]
     outcome.notes = sorted({item.assumed for item in files if item.assumed is not None})
@@ -191,7 +210,9 @@ def _bring(
         shape,
         (),
     )
-    made = NewTable(table, columns, destination, options.compression, new, changes, files, current, present)
+    made = NewTable(
+        table, columns, destination, options.compression, new, changes, files, current, present, detach
+    )
     outcome.metadata, new = made.make(handle)
     outcome.is_proved = True
     ledgers.settle(destination, table.place, new.run)

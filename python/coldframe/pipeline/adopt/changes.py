@@ -2,13 +2,13 @@
 
 new        decoded, and added
 kept       known, and unchanged: nothing is done
-replaced   known, and changed since: decoded again, and its entry in the table replaced
+replaced   known, and changed since, or to be detached: decoded again, and its entry in the table replaced
 gone       no longer there: `on_vanished` says what happens
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
@@ -29,7 +29,7 @@ class Changes:
     """Those to decode: new ones, and changed ones."""
     kept: list[Verdict] = field(default_factory=list)
     replaced: list[Verdict] = field(default_factory=list)
-    """What was known of the files that changed."""
+    """What was known of the files that changed or are detached."""
     gone: list[Verdict] = field(default_factory=list)
 
     @property
@@ -38,14 +38,16 @@ class Changes:
         return [*self.replaced, *self.gone]
 
 
-def changes_of(table: FoundTable, known: Sequence[Verdict]) -> Changes:
-    """Compares the files of a table with those of an earlier run."""
+def changes_of(table: FoundTable, known: Sequence[Verdict], detached: Collection[str] = ()) -> Changes:
+    """Compares the files of a table with those of an earlier run. `detached`: entries of the table that it
+    is no longer to have, even if their files did not change.
+    """
     changes = Changes()
     waiting = {(verdict.path, verdict.folder): verdict for verdict in known}
     for file in table.files:
         before = waiting.pop((file.path, file.folder), None)
         same = None if before is None else _still(file, before)
-        if same is not None:
+        if same is not None and same.entry not in detached:
             changes.kept.append(same)
             continue
         changes.new.append(file)
@@ -139,6 +141,7 @@ def check_whole(out: Sequence[Verdict], present: Mapping[str, LiveFile]) -> None
             )
         if file.rows != verdict.rows:
             raise SchemaError(
-                f"{verdict.path} was changed or is gone, and others have deleted rows of it in the table, "
-                "which would come back. Adopt into a new directory"
+                f"others have deleted rows of {verdict.path} in the table. It was changed, is gone or is to "
+                "be detached, so its entry would be replaced, and these rows would come back. Let an engine "
+                "rewrite the data files of the table first, or adopt into a new directory"
             )

@@ -12,10 +12,11 @@ import pyarrow as pa
 from coldframe.arguments import default_threads
 from coldframe.errors import SchemaError, unsupported
 from coldframe.pipeline.adopt.changes import identity_now
-from coldframe.pipeline.adopt.layouts import PARQUET, layout_of, parts_of
+from coldframe.pipeline.adopt.layouts import PARQUET, layout_of
 from coldframe.pipeline.adopt.measures import Measured
 from coldframe.pipeline.adopt.records import FileLayout, FoundFile, FoundTable, Verdict
 from coldframe.pipeline.adopt.rules import (
+    DETACHED,
     FOREIGN,
     SHARED,
     WHOLE,
@@ -27,6 +28,7 @@ from coldframe.pipeline.adopt.rules import (
     why_never,
 )
 from coldframe.pipeline.scheduling import in_threads
+from coldframe.pipeline.sink.parquet_footer import parts_of
 from coldframe.pipeline.source.identity import content_digest
 from coldframe.spark.types import plain_schema
 
@@ -84,12 +86,17 @@ def _has_union(kind: pa.DataType) -> bool:
 
 
 def examine(
-    table: FoundTable, columns: Columns, files: Sequence[FoundFile], taken: Collection[str] = ()
+    table: FoundTable,
+    columns: Columns,
+    files: Sequence[FoundFile],
+    taken: Collection[str] = (),
+    *,
+    detach: bool = False,
 ) -> list[Examined]:
     """The verdicts on files; raises if not even a conversion of one would be right. `taken`: paths of files
-    that stay since an earlier run.
+    that stay since an earlier run. `detach`: no file may stay.
     """
-    calls = (partial(_examine, table, columns, file) for file in files)
+    calls = (partial(_examine, table, columns, file, detach=detach) for file in files)
     examined = list(in_threads(calls, default_threads()))
     _look_at_zeros(examined)
     return _once(examined, set(taken))
@@ -115,7 +122,7 @@ def _once(examined: list[Examined], seen: set[str]) -> list[Examined]:
     return examined
 
 
-def _examine(table: FoundTable, columns: Columns, file: FoundFile) -> Examined:
+def _examine(table: FoundTable, columns: Columns, file: FoundFile, *, detach: bool) -> Examined:
     from pyiceberg.manifest import FileFormat
 
     identity = identity_now(file)
@@ -138,7 +145,7 @@ def _examine(table: FoundTable, columns: Columns, file: FoundFile) -> Examined:
     facts = Facts(replace(table, columns=plain_schema(table.columns)), file, layout, values)
     if never := why_never(facts):
         raise unsupported(f"adopting {never}")
-    verdict.reason = reason_of(facts)
+    verdict.reason = reason_of(facts) or (DETACHED if detach else "")
     return Examined(file, verdict, values, layout, None if verdict.reason else assumed(facts))
 
 

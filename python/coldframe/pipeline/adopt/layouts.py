@@ -13,6 +13,7 @@ import coldframe
 from coldframe.errors import SchemaError
 from coldframe.pipeline.adopt.records import FileField, FileLayout
 from coldframe.pipeline.file_access import StorageOptions, reading
+from coldframe.pipeline.sink.parquet_footer import parts_of, row_group_offsets
 
 PARQUET = "parquet"
 _PLACEHOLDER = re.compile(r"_col\d+\Z")
@@ -54,33 +55,15 @@ def _ours(name: str, kind: pa.DataType, kinds: Iterator[str]) -> FileField:
     return FileField(name, kind, declared, parts)
 
 
-def parts_of(kind: pa.DataType) -> list[pa.Field]:
-    """The fields inside a type: those of a struct or union, the element of a list, key and value of a map."""
-    if pa.types.is_map(kind):
-        return [kind.key_field, kind.item_field]
-    if pa.types.is_nested(kind):
-        return [kind.field(at) for at in range(kind.num_fields)]
-    return []
-
-
 def _of_parquet(path: str, storage_options: StorageOptions) -> FileLayout:
     footer = pq.read_metadata(reading(path, storage_options))
     schema = footer.schema.to_arrow_schema()
     leaves = iter([footer.schema.column(at) for at in range(len(footer.schema.names))])
     short: list[str] = []
     fields = tuple(_parquet_field(field, 1, leaves, short) for field in schema)
-    offsets = []
-    for number in range(footer.num_row_groups):
-        group = footer.row_group(number)
-        if group.num_columns:
-            first = group.column(0)
-            begins = [first.data_page_offset]
-            if first.has_dictionary_page:
-                begins.append(first.dictionary_page_offset)
-            offsets.append(min(begins))
     return FileLayout(
         fields,
-        tuple(sorted(offsets)),
+        tuple(row_group_offsets(footer)),
         has_ids=any(_has_id(field) for field in schema),
         has_short_lists=bool(short),
         knows_calendar=_is_proleptic(footer),

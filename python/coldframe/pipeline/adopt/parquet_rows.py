@@ -9,8 +9,9 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from coldframe.errors import SchemaError, unsupported
-from coldframe.pipeline.adopt.layouts import parts_of, zone_of
+from coldframe.pipeline.adopt.layouts import zone_of
 from coldframe.pipeline.file_access import StorageOptions, reading
+from coldframe.pipeline.sink.parquet_footer import parts_of
 
 _ROWS = 64 * 1024
 

@@ -22,6 +22,8 @@ from coldframe.pipeline.report.verdict import (
 from coldframe.pipeline.report.verdict import Verdict as Judgement
 
 STAYS, CONVERTED = "in place", "converted"
+READS_SOURCE = "reads the source"
+"""In the metadata of a table: whether it, or a snapshot of it, reads files of the source."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +115,8 @@ class Verdict:
     """The data file of the table that has its rows; empty if it has none."""
     written: int = 0
     """Bytes of the new file."""
+    sha256: str = ""
+    """Of the new file."""
 
     @property
     def word(self) -> str:

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from coldframe.pipeline.adopt.layouts import PARQUET, every_field, parts_of
+from coldframe.pipeline.adopt.layouts import PARQUET, every_field
 from coldframe.pipeline.adopt.measures import Measured
 from coldframe.pipeline.adopt.records import FileField, FileLayout, FoundFile, FoundTable
+from coldframe.pipeline.sink.parquet_footer import parts_of
 
 _FIRST_NANOSECOND, _LAST_NANOSECOND = -(1 << 63) // 1000 + 1, ((1 << 63) - 1) // 1000
 """The times that fit into 64 bits of nanoseconds, in microseconds."""
@@ -257,6 +258,7 @@ WHOLE = "its rows are those of a transactional table's directories together"
 FOREIGN = "Iceberg has no data files of this format"
 SHARED = "it belongs to two partitions: a delete of rows in one would hit the other"
 ZEROS = "the table has -0.0, and Spark with Iceberg may pass over zeros of the other sign in this file"
+DETACHED = "the table is to read no file of the source (detach)"
 UNPROVED = "PyIceberg reads other rows from it"
 UNREAD = "PyIceberg cannot read it"
 

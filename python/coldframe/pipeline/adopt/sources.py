@@ -26,7 +26,7 @@ from coldframe.hive.dataset import HiveDataset
 from coldframe.hive.defined import READ, connect, definitions
 from coldframe.hive.definition import Definition, PartitionDefinition, columns_of, keys_of
 from coldframe.hive.locations import Locations
-from coldframe.hive.tables import Refused
+from coldframe.hive.reader import Refused
 from coldframe.partitions import folder_of
 from coldframe.pipeline.adopt.layouts import PARQUET
 from coldframe.pipeline.adopt.parquet_rows import parquet_rows

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from coldframe.byte_size import size_text
-from coldframe.pipeline.adopt.records import CONVERTED, STAYS, Adoption, TableOutcome
+from coldframe.pipeline.adopt.records import CONVERTED, READS_SOURCE, STAYS, Adoption, TableOutcome
+from coldframe.pipeline.adopt.rules import DETACHED
 
 
 def adoption_text(adoption: Adoption) -> str:
@@ -43,6 +44,8 @@ def _lines(table: TableOutcome, *, is_plan: bool) -> Iterator[str]:
         yield f"{table.name}: {', '.join(figures) or 'no files'}; {table.rows:,} rows{proof}"
         if table.new < len(table.verdicts):
             yield f"  {_files(table.new)} new or changed, {_files(len(table.verdicts) - table.new)} as before"
+        if table.metadata.get(READS_SOURCE) is False and table.reasons[DETACHED]:
+            yield "  detached: it reads no file of the source any more"
         for reason, count in table.reasons.most_common():
             yield f"  converted, {_files(count)}: {reason}"
         if table.vanished:

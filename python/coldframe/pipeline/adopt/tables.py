@@ -29,20 +29,23 @@ from coldframe.arguments import default_threads
 from coldframe.errors import ColdframeError, SchemaError
 from coldframe.pipeline.adopt.changes import Changes
 from coldframe.pipeline.adopt.examining import Columns, Examined
-from coldframe.pipeline.adopt.layouts import PARQUET, layout_of, parts_of
+from coldframe.pipeline.adopt.layouts import PARQUET, layout_of
 from coldframe.pipeline.adopt.ledger import PROPERTY as ADOPTION
 from coldframe.pipeline.adopt.ledger import Ledger, begin, write_ledger
 from coldframe.pipeline.adopt.mapping import PROPERTY
 from coldframe.pipeline.adopt.mapping import Mapping as NameMapping
 from coldframe.pipeline.adopt.measures import as_numbers
-from coldframe.pipeline.adopt.records import FoundTable
+from coldframe.pipeline.adopt.records import READS_SOURCE, FoundTable
 from coldframe.pipeline.adopt.rules import UNPROVED, UNREAD
+from coldframe.pipeline.file_access import sha256
 from coldframe.pipeline.records import Json
 from coldframe.pipeline.scheduling import in_threads
 from coldframe.pipeline.sink.destination import Destination
-from coldframe.pipeline.sink.iceberg_catalog import OpenCatalog, url_of
+from coldframe.pipeline.sink.iceberg_catalog import OpenCatalog, table_about, url_of
+from coldframe.pipeline.sink.iceberg_files import data_file
 from coldframe.pipeline.sink.iceberg_log import live_entries
 from coldframe.pipeline.sink.live import LiveFile
+from coldframe.pipeline.sink.parquet_footer import parts_of
 from coldframe.pipeline.sink.sinks import in_types_of
 from coldframe.pipeline.source.identity import identity_of
 from coldframe.sources import is_remote
@@ -74,6 +77,8 @@ class NewTable:
     current: Any = None
     """The table of an earlier run."""
     present: Present = field(default_factory=dict)
+    detach: bool = False
+    """Whether the table is to read no file of the source."""
     written: list[str] = field(default_factory=list)
     """The new files, by their names below the target's root."""
     _is_committing: bool = False
@@ -115,7 +120,9 @@ class NewTable:
         removed = [self.present[old.entry][0] for old in self.changes.out if old.entry]
         if entries or removed:
             add_snapshot(transaction, io, entries, removed)
-        self._check(catalog, transaction, io, entries, removed)
+        listed = self._check(catalog, transaction, io, entries, removed)
+        if self.detach and self.current is not None and not outside(self.destination, listed):
+            self._forget_the_source(transaction)
         self._check_sources()
         ledger = Ledger(**{**vars(self.ledger), "verdicts": verdicts})
         write_ledger(self.destination, ledger)
@@ -128,7 +135,7 @@ class NewTable:
         current = catalog.load_table(ledger.identifier)
         if current.properties.get(ADOPTION) != ledger.run:
             raise ColdframeError(f"{'.'.join(ledger.identifier)}: others have changed it at the same time")
-        return about(ledger, current), ledger
+        return about(ledger, current, self.destination, listed), ledger
 
     def _commit(self, transaction: Any) -> None:
         from pyiceberg.exceptions import TableAlreadyExistsError
@@ -231,32 +238,21 @@ class NewTable:
         return {name for name in self.table.columns.names if name.lower() in there}
 
     def _entry(self, metadata: Any, item: Examined, splits: Sequence[int], names: set[str]) -> Any:
-        from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
         from pyiceberg.typedef import Record
 
         statistics = item.values.statistics(metadata.schema(), metadata.properties, names)
         stays = not item.verdict.reason
         partition = Record(*(_internal(item.file.keys[name]) for name in self.table.keys.names))
-        entry = DataFile.from_args(
-            content=DataFileContent.DATA,
-            file_path=item.verdict.entry,
-            file_format=FileFormat((item.file.format if stays else PARQUET).upper()),
-            partition=partition,
-            record_count=item.values.rows,
-            file_size_in_bytes=item.file.bytes if stays else item.verdict.written,
-            column_sizes={},
-            value_counts=statistics.values,
-            null_value_counts=statistics.nulls,
-            nan_value_counts=statistics.nans,
-            lower_bounds=statistics.low,
-            upper_bounds=statistics.high,
-            key_metadata=None,
-            split_offsets=list(splits) or None,
-            equality_ids=None,
-            sort_order_id=None,
+        statistics.splits = list(splits) or None
+        return data_file(
+            item.verdict.entry,
+            item.file.format if stays else PARQUET,
+            partition,
+            item.values.rows,
+            item.file.bytes if stays else item.verdict.written,
+            statistics,
+            metadata.spec().spec_id,
         )
-        entry.spec_id = metadata.spec().spec_id
-        return entry
 
     def _convert(self, io: Any, item: Examined) -> str:
         """Writes the rows of a file into a new one; returns its path or URL."""
@@ -278,6 +274,7 @@ class NewTable:
         self.destination.settle([name])
         stored = self.destination.stat(name)
         item.verdict.written = 0 if stored is None else stored.size
+        item.verdict.sha256 = sha256(path, self.destination.storage_options)
         item.verdict.entry = path if is_remote(path) else f"file://{path}"
         return path
 
@@ -326,6 +323,21 @@ class NewTable:
             (),
         )
 
+    def _forget_the_source(self, transaction: Any) -> None:
+        """Takes the older snapshots out of a table that reads no file of the source any more. Then an engine
+        that expires snapshots cannot delete files of the source, and may do so again.
+        """
+        from pyiceberg.table.update.snapshot import ExpireSnapshots
+
+        metadata = transaction.table_metadata
+        heads = {ref.snapshot_id for ref in metadata.refs.values()}
+        older = [snapshot.snapshot_id for snapshot in metadata.snapshots if snapshot.snapshot_id not in heads]
+        if older:
+            ExpireSnapshots(transaction).by_ids(older).commit()
+        # A branch or tag of somebody else may still read the source.
+        if heads == {metadata.current_snapshot_id} and "gc.enabled" in metadata.properties:
+            transaction.remove_properties("gc.enabled")
+
     def _check_sources(self) -> None:
         def check(item: Examined) -> None:
             file = item.file
@@ -337,8 +349,10 @@ class NewTable:
 
     def _check(
         self, catalog: Any, transaction: Any, io: Any, entries: Sequence[Any], removed: Sequence[Any]
-    ) -> None:
-        """Looks at the table as the commit will leave it: it must list what was proved, and nothing else."""
+    ) -> Present:
+        """Looks at the table as the commit will leave it: it must list what was proved, and nothing else.
+        Returns the data files that it lists.
+        """
         from pyiceberg.table import Table
 
         metadata = transaction.table_metadata
@@ -356,20 +370,24 @@ class NewTable:
                     f"the finished table has {entry.file_path} in partition {there.partition}, not "
                     f"{entry.partition}"
                 )
+        return listed
 
 
 def _has_floats(kind: pa.DataType) -> bool:
     return pa.types.is_floating(kind) or any(_has_floats(part.type) for part in parts_of(kind))
 
 
-def about(ledger: Ledger, current: Any) -> Json:
-    """A table of the catalog, for the report."""
-    snapshot = current.current_snapshot()
-    return {
-        "iceberg table": ".".join(ledger.identifier),
-        "snapshot": None if snapshot is None else snapshot.snapshot_id,
-        "metadata": current.metadata_location,
-    }
+def outside(destination: Destination, listed: Iterable[str]) -> int:
+    """How many data files of a table lie outside the target: in the source."""
+    root = url_of(destination).rstrip("/").removeprefix("file://") + "/"
+    return sum(not path.removeprefix("file://").startswith(root) for path in listed)
+
+
+def about(ledger: Ledger, current: Any, destination: Destination, listed: Iterable[str]) -> Json:
+    """A table of the catalog, for the report. `listed`: its data files."""
+    # An older snapshot, a branch or a tag may read the source as well: then `gc.enabled` is still false.
+    reads = outside(destination, listed) > 0 or current.properties.get("gc.enabled") == "false"
+    return {**table_about(ledger.identifier, current), READS_SOURCE: reads}
 
 
 def check_unchanged(current: Any, table: FoundTable, columns: Columns) -> None:

@@ -2,7 +2,7 @@
 
     missing    a file of the source or a new file does not exist
     resized    it has another size
-    altered    a file of the source has other times, and another digest
+    altered    a file of the source has other times, and another digest; a new file has another SHA-256
     table      the catalog does not have the table, or no longer by the list of its files
 
 What others have written to a table or deleted from it is reported as in a second run.
@@ -21,7 +21,7 @@ from coldframe.pipeline.adopt.changes import by_others
 from coldframe.pipeline.adopt.ledger import PROPERTY, Ledger, places, read_ledger
 from coldframe.pipeline.adopt.records import Verdict
 from coldframe.pipeline.adopt.tables import present_in
-from coldframe.pipeline.file_access import StorageOptions
+from coldframe.pipeline.file_access import StorageOptions, sha256
 from coldframe.pipeline.report.audit import Audit, Fault
 from coldframe.pipeline.report.verdict import Reason
 from coldframe.pipeline.scheduling import in_threads
@@ -110,11 +110,14 @@ def _faults(
     destination: Destination, verdict: Verdict, storage_options: StorageOptions
 ) -> Iterator[tuple[str, str]]:
     if verdict.reason:
-        stored = destination.stat(destination.name_of(verdict.entry.removeprefix("file://")))
+        name = destination.name_of(verdict.entry.removeprefix("file://"))
+        stored = destination.stat(name)
         if stored is None:
             yield "missing", "it does not exist"
         elif stored.size != verdict.written:
             yield "resized", f"it has {stored.size:,} bytes, but {verdict.written:,} were written"
+        elif sha256(destination.path(name), destination.storage_options) != verdict.sha256:
+            yield "altered", "it has other bytes than were written"
         return
     try:
         now = identity_of(verdict.path, storage_options)

@@ -13,21 +13,6 @@ from coldframe.byte_size import size_text
 from coldframe.html_page import json_for_html
 from coldframe.pipeline.report.model import STATUSES
 
-__all__ = [
-    "Cell",
-    "byte_map",
-    "duration_text",
-    "grouped",
-    "long_table",
-    "number_text",
-    "rows_lost_text",
-    "share_bars",
-    "size_bars",
-    "status_bar",
-    "table",
-    "timeline_chart",
-]
-
 Cell: TypeAlias = str | tuple[str, str, str]
 """A text; or a text, its link and its class, of which either may be empty."""
 MAX_MARKS = 200

@@ -29,8 +29,6 @@ from coldframe.pipeline.report.model import Report, TableReport
 from coldframe.pipeline.report.verdict import COMPARED
 from coldframe.pipeline.source.findings import Findings
 
-__all__ = ["check", "document", "findings_list", "lost_text", "page", "places"]
-
 MAX_PROBLEMS = 100
 """Maximum number of tables with problems that are listed above the list of all tables."""
 MAX_ROWS = 100_000

@@ -22,8 +22,6 @@ from coldframe.pipeline.report.figures import (
 from coldframe.pipeline.report.model import FINE, STATUSES, FileReport, Report, TableReport
 from coldframe.pipeline.report.pages import check, document, findings_list, lost_text
 
-__all__ = ["shared_page", "table_page"]
-
 MAX_PROBLEMS = 200
 """Maximum number of files with problems that are listed; files.jsonl has them all."""
 MAX_KINDS = 50

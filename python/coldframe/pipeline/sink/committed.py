@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
 
-from coldframe._coldframe import HIVE_NULL, ColdframeError
+from coldframe._coldframe import HIVE_NULL, ColdframeError, SchemaError
 from coldframe.pipeline.records import ColumnCheck, Committed, PartitionValues, is_partition
 from coldframe.pipeline.sink.iceberg_layout import IcebergLayout
 from coldframe.pipeline.sink.live import InCatalog, TableName
@@ -127,6 +127,32 @@ class CommittedTable:
             before.nans = {name: count + nans[name] for name, count in before.nans.items() if name in nans}
         yield from shared.values()
 
+    def check_foreign(self, others: str, foreign: str) -> None:
+        """Raises if others changed the table, and nothing may be added to it then."""
+        if foreign != "append" or not self.known:
+            raise SchemaError(
+                f"table {self.name} was changed by others since it was migrated ({others}): it is left as it "
+                "is. Migrate what is new into another directory, or add it with on_foreign_changes 'append'"
+            )
+
+    def check_replaced(self, replaced: Set[str], hidden: Mapping[str, object], how: str = "") -> None:
+        """Raises if others have rewritten files that have to be replaced, or deleted rows of them.
+
+        `hidden`: the files of the table, and whether rows of each are deleted. `how`: by what.
+        """
+        gone = sorted(replaced - hidden.keys())
+        if gone:
+            raise SchemaError(
+                f"table {self.name}: {len(gone)} file(s) that have to be replaced, such as {gone[0]}, were "
+                "rewritten by others: their old rows can no longer be identified"
+            )
+        partly = sorted(path for path in replaced if hidden[path])
+        if partly:
+            raise SchemaError(
+                f"table {self.name}: others have deleted rows of {len(partly)} file(s) that have to be "
+                f"replaced, such as {partly[0]}{how}: the new files would bring these rows back"
+            )
+
     @property
     def counts(self) -> Counts:
         """The rows that were verified, by partition."""
@@ -152,6 +178,13 @@ class CommittedTable:
             f"{wanted.get(wrong[0], 0)} were verified"
             + (f"; {len(wrong) - 1} more partitions differ" if wrong[1:] else "")
         )
+
+
+def changed_files(known: Set[str], present: Set[str]) -> str:
+    """What others changed, judged by the files: a table does not keep all of its versions."""
+    if not known or known == present:
+        return ""
+    return f"{len(present - known)} file(s) added, {len(known - present)} taken out"
 
 
 def _by_value(counts: Counts) -> Counts:

@@ -21,7 +21,7 @@ from coldframe.pipeline.file_access import reading
 from coldframe.pipeline.records import Json
 from coldframe.pipeline.scheduling import in_threads
 from coldframe.pipeline.sink import delta_protocol as protocol
-from coldframe.pipeline.sink.committed import CommittedTable, DataFile
+from coldframe.pipeline.sink.committed import CommittedTable, DataFile, changed_files
 from coldframe.pipeline.sink.delta_log import (
     LOG,
     add_actions,
@@ -72,20 +72,15 @@ def register(destination: Destination, table: CommittedTable, foreign: str = "re
     present = _present(existing)
     known = {path.removeprefix(prefix) for path in table.known}
     history = existing.history()
-    others = _by_others(history) or _unlike(known, set(present))
+    others = _by_others(history) or changed_files(known, set(present))
     before = set(present)
     if others:
         last = next((commit for commit in history if MARK in commit), None)
         if known == set(files) or (last is not None and last[MARK] == digest):
             return {"delta version": existing.version(), "changed by others": others}
-        if foreign != "append" or not table.known:
-            raise SchemaError(
-                f"table {table.name} was changed by others since it was migrated ({others}): it is left as "
-                "it is. Migrate what is new into another directory, or add it with on_foreign_changes "
-                "'append'"
-            )
+        table.check_foreign(others, foreign)
         before = known
-        _check_present(before - set(files), present, table.name)
+        table.check_replaced(before - set(files), present, ", by deletion vectors")
     new = {path: file for path, file in files.items() if path not in before and path not in present}
     configuration = existing.metadata().configuration
     change = _Change(
@@ -365,28 +360,6 @@ def _by_others(history: Sequence[Mapping[str, Any]]) -> str:
     return ", ".join(
         f"version {commit.get('version')}: {commit.get('operation')}" for commit in reversed(foreign)
     )
-
-
-def _unlike(known: set[str], present: set[str]) -> str:
-    """What others changed, judged by the files: a log that was cleaned up no longer has all versions."""
-    if not known or known == present:
-        return ""
-    return f"{len(present - known)} file(s) added, {len(known - present)} taken out"
-
-
-def _check_present(removed: set[str], present: Mapping[str, int], name: str) -> None:
-    gone = sorted(removed - present.keys())
-    if gone:
-        raise SchemaError(
-            f"table {name}: {len(gone)} file(s) that have to be replaced, such as {gone[0]}, were rewritten "
-            "by others: their old rows can no longer be identified"
-        )
-    partly = sorted(path for path in removed if present[path])
-    if partly:
-        raise SchemaError(
-            f"table {name}: others have deleted rows of {len(partly)} file(s) that have to be replaced, such "
-            f"as {partly[0]}, by deletion vectors: the new files would bring these rows back"
-        )
 
 
 def _retypes(existing: Any, schema: Any) -> bool:

@@ -8,14 +8,14 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Set
 from typing import Any
 
 import pyarrow as pa
 
 from coldframe._coldframe import ColdframeError, SchemaError
 from coldframe.pipeline.records import Json
-from coldframe.pipeline.sink.committed import CommittedTable
+from coldframe.pipeline.sink.committed import CommittedTable, changed_files
 from coldframe.pipeline.sink.destination import Destination
 from coldframe.pipeline.sink.iceberg_catalog import (
     FILE,
@@ -26,13 +26,14 @@ from coldframe.pipeline.sink.iceberg_catalog import (
     identifier_of,
     loaded,
     open_catalog,
+    table_about,
     url_of,
 )
 from coldframe.pipeline.sink.iceberg_files import add_data_files, write_format
 from coldframe.pipeline.sink.iceberg_log import live_entries
 from coldframe.pipeline.sink.iceberg_partitions import bring_layout, partitions_of
 from coldframe.pipeline.sink.iceberg_schema import bring_columns, ids_of_columns
-from coldframe.pipeline.sink.live import LiveFile, LiveTable, TableName
+from coldframe.pipeline.sink.live import LiveTable, TableName
 from coldframe.pipeline.sink.marks import check_own, marks_of
 from coldframe.pipeline.sink.second_reading import read_again
 
@@ -82,14 +83,16 @@ def _register(destination: Destination, handle: OpenCatalog, table: CommittedTab
     before, others = set(present), ""
     if exists:
         others, last = _by_others(current)
-        others = others or _unlike(known, set(present))
+        others = others or changed_files(known, set(present))
         if others:
             _check_columns(current, table)
         if others and (last == digest or known == set(wanted)):
-            return {**_metadata(identifier, current), "changed by others": others}
+            return {**table_about(identifier, current), "changed by others": others}
         if others:
-            before = _ours(root, table, others, foreign)
-            _check_whole(before - set(wanted), present, table.name)
+            table.check_foreign(others, foreign)
+            before = known
+            hidden = {path: live.hidden or live.rows is None for path, (_, live) in present.items()}
+            table.check_replaced(before - set(wanted), hidden)
     kept = set(wanted)
     added = [path for path in wanted if path not in before and path not in present]
     removed = [present[path][0] for path in before if path not in kept]
@@ -120,12 +123,12 @@ def _register(destination: Destination, handle: OpenCatalog, table: CommittedTab
     table.committed()
     current = catalog.load_table(identifier)
     if others:
-        return {**_metadata(identifier, current), "changed by others": others}
+        return {**table_about(identifier, current), "changed by others": others}
     if table.schema is not None:
         _check_files(current, root, table)
     read = functools.partial(_read, current, root)
     again = read_again(table, (path.removeprefix(root) for path in added), "PyIceberg", read)
-    return {**_metadata(identifier, current), **again}
+    return {**table_about(identifier, current), **again}
 
 
 def _read(current: Any, root: str, files: Set[str]) -> Iterator[pa.RecordBatch]:
@@ -207,40 +210,6 @@ def _check_files(current: Any, root: str, table: CommittedTable) -> None:
         raise ColdframeError(f"table {table.name}: Iceberg reads {rows} rows of {path}, 0 were verified")
 
 
-def _unlike(known: set[str], present: set[str]) -> str:
-    """What others changed, judged by the files, since snapshots expire."""
-    if not known or known == present:
-        return ""
-    return f"{len(present - known)} file(s) added, {len(known - present)} taken out"
-
-
-def _check_whole(replaced: set[str], present: Mapping[str, tuple[Any, LiveFile]], name: str) -> None:
-    """Raises SchemaError if others have rewritten files that have to be replaced, or deleted rows of such
-    files.
-    """
-    gone = sorted(replaced - present.keys())
-    if gone:
-        raise SchemaError(
-            f"table {name}: {len(gone)} file(s) that have to be replaced, such as {gone[0]}, "
-            "were rewritten by others: their old rows can no longer be identified"
-        )
-    partly = sorted(path for path in replaced if present[path][1].hidden or present[path][1].rows is None)
-    if partly:
-        raise SchemaError(
-            f"table {name}: others have deleted rows of {len(partly)} file(s) that have to be replaced, such "
-            f"as {partly[0]}: the new files would bring these rows back"
-        )
-
-
-def _metadata(identifier: Identifier, current: Any) -> Json:
-    snapshot = current.current_snapshot()
-    return {
-        "iceberg table": ".".join(identifier),
-        "snapshot": None if snapshot is None else snapshot.snapshot_id,
-        "metadata": current.metadata_location,
-    }
-
-
 def _check_columns(current: Any, table: CommittedTable) -> None:
     if table.schema is None:
         return
@@ -255,19 +224,6 @@ def _by_others(current: Any) -> tuple[str, str | None]:
     ours = [mark for mark in marks if mark is not None]
     others = f"{len(marks) - len(ours)} of {len(marks)} snapshots" if len(ours) < len(marks) else ""
     return others, ours[-1] if ours else None
-
-
-def _ours(root: str, table: CommittedTable, others: str, foreign: str) -> set[str]:
-    """The files that our commits left in the table.
-
-    Raises if no files may be added to a table that others changed.
-    """
-    if foreign != "append" or not table.known:
-        raise SchemaError(
-            f"table {table.name} was changed by others since it was migrated ({others}): it is left as it "
-            "is. Migrate what is new into another directory, or add it with on_foreign_changes 'append'"
-        )
-    return {root + path for path in table.known}
 
 
 def _create(catalog: Any, identifier: Identifier, root: str, table: CommittedTable) -> Any:

@@ -19,6 +19,7 @@ from typing import Any
 
 from coldframe._coldframe import ColdframeError
 from coldframe.errors import unsupported
+from coldframe.pipeline.records import Json
 from coldframe.pipeline.sink.destination import HOME, Destination
 from coldframe.pipeline.sink.live import InCatalog, TableName
 from coldframe.pipeline.sink.marks import SOURCE
@@ -140,3 +141,13 @@ def loaded(catalog: Any, identifier: Identifier) -> Any:
         return catalog.load_table(identifier)
     except (NoSuchTableError, NoSuchNamespaceError):
         return None
+
+
+def table_about(identifier: Identifier, table: Any) -> Json:
+    """What a report says of a table: its name, its snapshot, and its newest metadata file."""
+    snapshot = table.current_snapshot()
+    return {
+        "iceberg table": ".".join(identifier),
+        "snapshot": None if snapshot is None else snapshot.snapshot_id,
+        "metadata": table.metadata_location,
+    }

@@ -28,6 +28,7 @@ from coldframe.pipeline.sink.iceberg_statistics import (
     parquet_statistics,
     reported_statistics,
 )
+from coldframe.pipeline.sink.parquet_footer import parts_of
 
 _THREADS = 16
 """The number of files whose statistics are read at once."""
@@ -63,7 +64,8 @@ def add_data_files(
             statistics = parquet_statistics(footer, file, columns)
         else:
             statistics = reported_statistics(_reported(path, options), file, columns)
-        return _data_file(file, f"{prefix}{file.final}", rows, partition_of(file), spec_id, statistics)
+        place, format = f"{prefix}{file.final}", file.final.rpartition(".")[2]
+        return data_file(place, format, partition_of(file), rows, file.bytes, statistics, spec_id)
 
     with transaction.update_snapshot(snapshot_properties=dict(marked)).fast_append() as snapshot:
         for made in in_threads((functools.partial(entry, file) for file in files), _THREADS):
@@ -86,14 +88,7 @@ def _check_ids(path: str, columns: pa.Schema, table: Any) -> None:
 def _ids_in(column: pa.Field) -> Iterator[int | None]:
     number = (column.metadata or {}).get(b"PARQUET:field_id")
     yield None if number is None else int(number)
-    kind = column.type
-    if pa.types.is_map(kind):
-        inside = [kind.key_field, kind.item_field]
-    elif pa.types.is_nested(kind):
-        inside = [kind.field(at) for at in range(kind.num_fields)]
-    else:
-        return
-    for part in inside:
+    for part in parts_of(column.type):
         yield from _ids_in(part)
 
 
@@ -118,19 +113,20 @@ def _reported(path: str, storage_options: StorageOptions) -> Iterable[Mapping[st
     return columns
 
 
-def _data_file(
-    file: DataFile, location: str, rows: int, partition: Any, spec_id: int, statistics: FileStatistics
+def data_file(
+    location: str, format: str, partition: Any, rows: int, size: int, statistics: FileStatistics, spec_id: int
 ) -> Any:
+    """The entry of a file with rows."""
     from pyiceberg.manifest import DataFile as Entry
     from pyiceberg.manifest import DataFileContent, FileFormat
 
-    return Entry.from_args(
+    entry = Entry.from_args(
         content=DataFileContent.DATA,
         file_path=location,
-        file_format=FileFormat(file.final.rpartition(".")[2].upper()),
+        file_format=FileFormat(format.upper()),
         partition=partition,
         record_count=rows,
-        file_size_in_bytes=file.bytes,
+        file_size_in_bytes=size,
         column_sizes=statistics.sizes,
         value_counts=statistics.values,
         null_value_counts=statistics.nulls,
@@ -141,5 +137,6 @@ def _data_file(
         split_offsets=statistics.splits,
         equality_ids=None,
         sort_order_id=None,
-        spec_id=spec_id,
     )
+    entry.spec_id = spec_id
+    return entry

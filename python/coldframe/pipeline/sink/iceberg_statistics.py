@@ -28,6 +28,7 @@ from coldframe.pipeline.sink.parquet_footer import (
     chunk_statistics,
     extremes,
     leaves,
+    row_group_offsets,
 )
 
 _DEFAULT = "write.metadata.metrics.default"
@@ -93,7 +94,7 @@ def parquet_statistics(
     footer: pq.FileMetaData, file: DataFile, columns: Mapping[Path, Measured]
 ) -> FileStatistics:
     """The statistics in the footer of a Parquet file."""
-    statistics = FileStatistics(splits=_splits(footer))
+    statistics = FileStatistics(splits=row_group_offsets(footer))
     for path, leaf in leaves(footer.schema.to_arrow_schema()):
         column = columns.get(path)
         if column is None:
@@ -118,17 +119,6 @@ def parquet_statistics(
         if ends is not None:
             set_bounds(statistics, column, *ends)
     return statistics
-
-
-def _splits(footer: pq.FileMetaData) -> list[int]:
-    offsets = []
-    for group in range(footer.num_row_groups):
-        first = footer.row_group(group).column(0)
-        begins = [first.data_page_offset]
-        if first.has_dictionary_page:
-            begins.append(first.dictionary_page_offset)
-        offsets.append(min(begins))
-    return sorted(offsets)
 
 
 def reported_statistics(

@@ -71,3 +71,26 @@ def extremes(kind: pa.DataType, chunks: Sequence[Any]) -> tuple[Any, Any] | None
         elif chunk is None or chunk.num_values:
             raise UnknownBounds
     return (min(lows), max(highs)) if lows else None
+
+
+def row_group_offsets(footer: pq.FileMetaData) -> list[int]:
+    """Where the row groups begin."""
+    offsets = []
+    for number in range(footer.num_row_groups):
+        group = footer.row_group(number)
+        if group.num_columns:
+            first = group.column(0)
+            begins = [first.data_page_offset]
+            if first.has_dictionary_page:
+                begins.append(first.dictionary_page_offset)
+            offsets.append(min(begins))
+    return sorted(offsets)
+
+
+def parts_of(kind: pa.DataType) -> list[pa.Field]:
+    """The fields inside a type: those of a struct or union, the element of a list, key and value of a map."""
+    if pa.types.is_map(kind):
+        return [kind.key_field, kind.item_field]
+    if pa.types.is_nested(kind):
+        return [kind.field(at) for at in range(kind.num_fields)]
+    return []

@@ -6,6 +6,7 @@ import functools
 import importlib
 import importlib.util
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias, TypedDict, cast
@@ -60,12 +61,23 @@ class Divide(Protocol):
     def __call__(self, rows: Any) -> pa.Array: ...
 
 
-class Sink(Protocol):
-    """A file format of the target."""
+class Sink(ABC):
+    """A file format of the target. The core decodes and writes, without Python in between."""
 
     @property
+    @abstractmethod
     def extension(self) -> str:
         """The end of the file's name."""
+
+    @abstractmethod
+    def _written_as(self) -> tuple[str, Mapping[str, Any]]:
+        """The format's name and options for the core."""
+
+    @abstractmethod
+    def open(
+        self, path: str, storage_options: StorageOptions = None
+    ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
+        """The columns and rows of a file, in order."""
 
     def convert(
         self,
@@ -82,47 +94,6 @@ class Sink(Protocol):
         `max_bytes`: the number of bytes after which another file is begun. `divide`: each file has the rows
         of one partition.
         """
-
-    def begin(self, schema: pa.Schema, path: str, storage_options: StorageOptions = None) -> RawTarget:
-        """Begins a file for the rows of several sources."""
-
-    def read(
-        self,
-        path: str,
-        schema: pa.Schema | None = None,
-        storage_options: StorageOptions = None,
-        *,
-        rows_only: bool = False,
-        check: Check | None = None,
-    ) -> RawFingerprint:
-        """The fingerprint of the file's rows, in the types of `schema` or in the file's own.
-
-        Verifies all checksums. `rows_only`: see RawFingerprint.
-        """
-
-    def open(
-        self, path: str, storage_options: StorageOptions = None
-    ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-        """The columns and rows of a file, in order."""
-
-
-class _WrittenByCore:
-    """The common part of sinks: the core decodes and writes, without Python in between."""
-
-    def _written_as(self) -> tuple[str, Mapping[str, Any]]:
-        """The format's name and options for the core."""
-        raise NotImplementedError
-
-    def convert(
-        self,
-        rows: Any,
-        shape: RawShape,
-        path: str,
-        storage_options: StorageOptions = None,
-        max_bytes: int = 0,
-        divide: Divide | None = None,
-    ) -> Converted:
-        """See `Sink.convert`."""
         format, options = self._written_as()
         folder, name = os.path.split(path)
         converted: Any = _coldframe.convert(
@@ -139,16 +110,10 @@ class _WrittenByCore:
         return result
 
     def begin(self, schema: pa.Schema, path: str, storage_options: StorageOptions = None) -> RawTarget:
-        """See `Sink.begin`."""
+        """Begins a file for the rows of several sources."""
         format, options = self._written_as()
         folder, name = os.path.split(path)
         return RawTarget(schema, open_store(folder, storage_options), name, format=format, options=options)
-
-    def open(
-        self, path: str, storage_options: StorageOptions = None
-    ) -> tuple[pa.Schema, Iterator[pa.RecordBatch]]:
-        """See `Sink.open`."""
-        raise NotImplementedError
 
     def read(
         self,
@@ -159,7 +124,10 @@ class _WrittenByCore:
         rows_only: bool = False,
         check: Check | None = None,
     ) -> RawFingerprint:
-        """See `Sink.read`."""
+        """The fingerprint of the file's rows, in the types of `schema` or in the file's own.
+
+        Verifies all checksums. `rows_only`: see RawFingerprint.
+        """
         file_schema, batches = self.open(path, storage_options)
         fingerprint = RawFingerprint(file_schema if schema is None else schema, rows_only=rows_only)
         for batch in batches:
@@ -170,7 +138,7 @@ class _WrittenByCore:
 
 
 @dataclass(frozen=True)
-class ParquetSink(_WrittenByCore):
+class ParquetSink(Sink):
     """Parquet with a CRC on each page: without it, three of four kinds of damage give wrong values without an
     error. The `parquet` crate writes, Arrow's C++ library reads back.
     """
@@ -212,7 +180,7 @@ class ParquetSink(_WrittenByCore):
 
 
 @dataclass(frozen=True)
-class ColdframeSink(_WrittenByCore):
+class ColdframeSink(Sink):
     """A format that coldframe itself writes."""
 
     format: str

@@ -22,8 +22,7 @@ from coldframe.hive.defined import READ, connect, definitions
 from coldframe.hive.definition import Definition, PartitionDefinition, in_hive
 from coldframe.hive.locations import Locations
 from coldframe.hive.metadata import claims_to_be_accurate, row_counts
-from coldframe.hive.reader import DefinitionReader
-from coldframe.hive.tables import MetastoreRefusal, Refused
+from coldframe.hive.reader import DefinitionReader, MetastoreRefusal, Refused
 from coldframe.hive.write_ids import WriteIds
 from coldframe.partitions import escaped, folder_of
 from coldframe.pipeline.records import Json
@@ -33,8 +32,6 @@ from coldframe.pipeline.source.foreign_formats import why_not_by_spark
 from coldframe.pipeline.source.ownership import Claims
 from coldframe.pipeline.source.reading import Reading
 from coldframe.pipeline.source.storage_handlers import advice, handled_table, hudi_table
-
-__all__ = ["DefinedSource", "Part", "TakenTable", "read_defined"]
 
 
 @dataclass(frozen=True)

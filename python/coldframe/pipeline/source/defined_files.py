@@ -43,8 +43,6 @@ from coldframe.pipeline.source.whole_directories import Directory, look_at_direc
 from coldframe.sources import is_remote, options_for, text_options
 from coldframe.spark.types import plain_schema
 
-__all__ = ["check_apart", "look_at_defined", "place_in"]
-
 WHOLE = "directory"
 """The name, below its partition's place, of a directory that is read as a whole."""
 _AT_ONCE = 16

@@ -21,8 +21,6 @@ from coldframe.options import TYPELESS
 from coldframe.pipeline.source.foreign_formats import definition_for_spark, names_in_table
 from coldframe.pipeline.source.reading import Reading
 
-__all__ = ["Readings", "why_not_read"]
-
 
 def why_not_read(table: Definition, partition: PartitionDefinition, format: str) -> str | None:
     """Why, by its definition, a partition's files cannot be read as a part of the table; None if they can be

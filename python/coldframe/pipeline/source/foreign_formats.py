@@ -16,8 +16,6 @@ from dataclasses import replace
 from coldframe.hive.definition import Column, Definition, PartitionDefinition, Storage
 from coldframe.hive.metadata import PROVIDER
 
-__all__ = ["PARQUET", "definition_for_spark", "names_in_table", "why_not_by_spark"]
-
 PARQUET = frozenset(
     {
         "org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat",

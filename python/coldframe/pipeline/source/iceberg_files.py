@@ -18,8 +18,6 @@ from coldframe.pipeline.source.defined import DefinedSource
 from coldframe.pipeline.source.ownership import Key, key_of
 from coldframe.sources import options_for
 
-__all__ = ["tables_in_use"]
-
 
 def tables_in_use(source: DefinedSource, moved: Mapping[str, str], options: StorageOptions) -> dict[str, str]:
     """The tables whose files Iceberg tables use, or may use, with the reason."""

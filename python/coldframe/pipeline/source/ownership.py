@@ -16,8 +16,6 @@ from dataclasses import dataclass, field
 
 from coldframe.pipeline.source.locations import Location
 
-__all__ = ["Claims", "key_of"]
-
 Key = tuple[str, ...]
 """Scheme, authority unless it is a host, and the names of a path."""
 

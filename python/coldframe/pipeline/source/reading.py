@@ -10,8 +10,6 @@ from typing import Any
 
 from coldframe.hive.definition import PartitionDefinition
 
-__all__ = ["Reading"]
-
 
 @dataclass(frozen=True)
 class Reading:

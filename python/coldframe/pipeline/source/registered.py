@@ -18,7 +18,7 @@ from coldframe._coldframe import formats
 from coldframe.hive.defined import connect
 from coldframe.hive.definition import Definition, PartitionDefinition
 from coldframe.hive.metadata import claims_to_be_accurate, row_counts
-from coldframe.hive.tables import MetastoreRefusal, Refused
+from coldframe.hive.reader import MetastoreRefusal, Refused
 from coldframe.pipeline.source.defined import DefinedSource
 from coldframe.pipeline.source.findings import Finding, MetastoreReport
 from coldframe.pipeline.source.locations import Root

@@ -21,8 +21,6 @@ from coldframe.hive.locations import Locations
 from coldframe.pipeline.source.inventory import SEVERAL
 from coldframe.pipeline.source.reading import Reading
 
-__all__ = ["HandledTable", "advice", "handled_table", "hudi_table"]
-
 _BYTES = {
     "int": "int",
     "bigint": "long",

@@ -20,8 +20,6 @@ from coldframe.pipeline.source.identity import identity_of
 from coldframe.pipeline.source.inventory import ROOT, is_hidden
 from coldframe.sources import open_store
 
-__all__ = ["Directory", "look_at_directory"]
-
 
 @dataclass(frozen=True)
 class Directory:

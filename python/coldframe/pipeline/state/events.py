@@ -5,12 +5,12 @@ Keys whose value is None are left out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields, replace
-from typing import Any, ClassVar, TypeAlias, get_args
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 from coldframe._coldframe import ColdframeError
-from coldframe.pipeline.records import Committed, Json, Outcome, Receipt
+from coldframe.pipeline.records import Committed, Json, Outcome, Receipt, Record
 from coldframe.pipeline.sink.destination import HOME
 
 STAGING = f"{HOME}/staging"
@@ -18,7 +18,20 @@ KEPT = "kept"
 
 
 @dataclass(frozen=True)
-class RunBegun:
+class Event(Record):
+    """What a line of the journal says."""
+
+    kind: ClassVar[str]
+    """The name of the event in the journal."""
+
+    def to_json(self) -> Json:
+        """The line of the journal."""
+        record = super().to_json()
+        return {"event": self.kind, **{name: record[name] for name in record if record[name] is not None}}
+
+
+@dataclass(frozen=True)
+class RunBegun(Event):
     """A run began."""
 
     kind: ClassVar = "run"
@@ -36,7 +49,7 @@ class RunBegun:
 
 
 @dataclass(frozen=True)
-class RunEnded:
+class RunEnded(Event):
     """A run ended."""
 
     kind: ClassVar = "end"
@@ -44,7 +57,7 @@ class RunEnded:
 
 
 @dataclass(frozen=True)
-class KnownSchema:
+class KnownSchema(Event):
     """Serialised columns, under a name that is derived from them."""
 
     kind: ClassVar = "schema"
@@ -53,7 +66,7 @@ class KnownSchema:
 
 
 @dataclass(frozen=True)
-class KnownTable:
+class KnownTable(Event):
     """How a table is written, and the directory and format of its source."""
 
     kind: ClassVar = "table"
@@ -67,7 +80,7 @@ class KnownTable:
 
 
 @dataclass(frozen=True)
-class TableFiles:
+class TableFiles(Event):
     """The files that commits of the migration left in a Delta or Iceberg table."""
 
     kind: ClassVar = "lists"
@@ -76,7 +89,7 @@ class TableFiles:
 
 
 @dataclass(frozen=True)
-class Registering:
+class Registering(Event):
     """A commit to a Delta or Iceberg table is about to be made. The commit has the name of the run."""
 
     kind: ClassVar = "register"
@@ -87,7 +100,7 @@ class Registering:
 
 
 @dataclass(frozen=True)
-class Registered:
+class Registered(Event):
     """Whether the announced commit was made."""
 
     kind: ClassVar = "registered"
@@ -96,7 +109,7 @@ class Registered:
 
 
 @dataclass(frozen=True)
-class Named:
+class Named(Event):
     """A table's name in a named catalog, where it is about to be created."""
 
     kind: ClassVar = "catalog"
@@ -107,7 +120,7 @@ class Named:
 
 
 @dataclass(frozen=True)
-class Switching:
+class Switching(Event):
     """In a metastore, a table is about to take over the name of its source table."""
 
     kind: ClassVar = "switch"
@@ -123,7 +136,7 @@ class Switching:
 
 
 @dataclass(frozen=True)
-class Unswitched:
+class Unswitched(Event):
     """Both tables have their own names again."""
 
     kind: ClassVar = "unswitched"
@@ -131,7 +144,7 @@ class Unswitched:
 
 
 @dataclass(frozen=True)
-class Generation:
+class Generation(Event):
     """The latest `--fresh`. While it is open, results of older generations are converted again."""
 
     kind: ClassVar = "fresh"
@@ -140,7 +153,7 @@ class Generation:
 
 
 @dataclass(frozen=True)
-class Unit:
+class Unit(Event):
     """A part of a large source is converted, and waits in staging for the other parts."""
 
     kind: ClassVar = "unit"
@@ -161,7 +174,7 @@ class Unit:
 
 
 @dataclass(frozen=True)
-class Held:
+class Held(Event):
     """A source is converted; its parts wait in staging until its whole table can be published."""
 
     kind: ClassVar = "hold"
@@ -169,7 +182,7 @@ class Held:
 
 
 @dataclass(frozen=True)
-class Begun:
+class Begun(Event):
     """A source's parts are about to get their final names; then the files that they replace are deleted."""
 
     kind: ClassVar = "begin"
@@ -177,7 +190,7 @@ class Begun:
 
 
 @dataclass(frozen=True)
-class Done:
+class Done(Event):
     """The publication that `Begun` announced is complete."""
 
     kind: ClassVar = "done"
@@ -193,7 +206,7 @@ class Done:
 
 
 @dataclass(frozen=True)
-class Listed:
+class Listed(Event):
     """Sources are about to be listed as safe to delete: if they are gone later, their rows stay."""
 
     kind: ClassVar = "listed"
@@ -203,7 +216,7 @@ class Listed:
 
 
 @dataclass(frozen=True)
-class Deleting:
+class Deleting(Event):
     """A source is about to be deleted, as its list says. From now on the source's rows in the target are
     protected.
     """
@@ -217,7 +230,7 @@ class Deleting:
 
 
 @dataclass(frozen=True)
-class Deleted:
+class Deleted(Event):
     """A source is deleted: its entry keeps the rows under another name, with the receipt."""
 
     kind: ClassVar = "deleted"
@@ -234,7 +247,7 @@ class Deleted:
 
 
 @dataclass(frozen=True)
-class Restored:
+class Restored(Event):
     """A deleted source is there again, with the same content. `source` is the name of its entry."""
 
     kind: ClassVar = "restored"
@@ -242,7 +255,7 @@ class Restored:
 
 
 @dataclass(frozen=True)
-class Compacted:
+class Compacted(Event):
     """Replaces a `Begun` and `Done` pair after compaction."""
 
     kind: ClassVar = "is"
@@ -250,7 +263,7 @@ class Compacted:
 
 
 @dataclass(frozen=True)
-class Dropping:
+class Dropping(Event):
     """A source is gone: its parts are about to be deleted."""
 
     kind: ClassVar = "drop"
@@ -258,7 +271,7 @@ class Dropping:
 
 
 @dataclass(frozen=True)
-class Dropped:
+class Dropped(Event):
     """The parts of a dropped source are deleted."""
 
     kind: ClassVar = "dropped"
@@ -266,7 +279,7 @@ class Dropped:
 
 
 @dataclass(frozen=True)
-class Forgotten:
+class Forgotten(Event):
     """The held, begun or partial results of a source are discarded."""
 
     kind: ClassVar = "forget"
@@ -275,62 +288,30 @@ class Forgotten:
     """Whether the source's earlier result is lost, too."""
 
 
-Event: TypeAlias = (
-    RunBegun
-    | RunEnded
-    | KnownSchema
-    | KnownTable
-    | TableFiles
-    | Registering
-    | Registered
-    | Named
-    | Switching
-    | Unswitched
-    | Generation
-    | Unit
-    | Held
-    | Begun
-    | Done
-    | Listed
-    | Deleting
-    | Deleted
-    | Restored
-    | Compacted
-    | Dropping
-    | Dropped
-    | Forgotten
-)
-
-
 def deleted_name(source: str) -> str:
     """The beginning of the names of entries whose source had this name and was deleted."""
     return f"{source} (deleted "
 
 
-def to_json(event: Event) -> Json:
-    """An event in the form of a line of the journal."""
-    record = {name: value for name, value in vars(event).items() if value is not None}
-    if isinstance(event, Held | Begun | Compacted):
-        record["entry"] = event.entry.to_json()
-    elif isinstance(event, Unit):
-        record["outcome"] = event.outcome.to_json()
-    elif isinstance(event, Deleting):
-        record["receipt"] = vars(event.receipt)
-    return {"event": event.kind, **record}
-
-
 def from_json(json: Mapping[str, Any]) -> Event:
-    """The reverse of `to_json`."""
-    kind = json["event"]
-    reader = _READERS.get(kind)
-    if reader is None:
-        raise ColdframeError(f"the journal has an event {kind!r} that this version does not know")
-    return reader(json)
+    """The event of a line."""
+    made = _KINDS.get(json["event"])
+    if made is None:
+        raise ColdframeError(f"the journal has an event {json['event']!r} that this version does not know")
+    event = made.from_json({name: json[name] for name in json if name in made.__dataclass_fields__})
+    if isinstance(event, Held | Begun | Compacted):
+        _check_entry(event.entry)
+    elif isinstance(event, Unit):
+        for file in event.outcome.files:
+            inside_target(file.staged, STAGING)
+    return event
 
 
-def _entry(json: Mapping[str, Any]) -> Committed:
-    """An entry, checked to have all its files in the target: a forged journal must not reach other files."""
-    entry = Committed.from_json(json)
+_KINDS = {made.kind: made for made in Event.__subclasses__()}
+
+
+def _check_entry(entry: Committed) -> None:
+    """Checks that an entry has all its files in the target: a forged journal must not reach other files."""
     inside_target(entry.table)
     for part in entry.parts:
         inside_target(part.final)
@@ -338,7 +319,6 @@ def _entry(json: Mapping[str, Any]) -> Committed:
             inside_target(part.staged, STAGING)
     for name in entry.replaces:
         inside_target(name)
-    return entry
 
 
 def inside_target(name: str, folder: str = "") -> None:
@@ -348,43 +328,3 @@ def inside_target(name: str, folder: str = "") -> None:
         raise ValueError(f"expected a path below the target, found {name!r}")
     if not name.startswith(f"{folder}/") if folder else names[0] == HOME:
         raise ValueError(f"expected a path below {folder or 'a table'}, found {name!r}")
-
-
-def _outcome(json: Mapping[str, Any]) -> Outcome:
-    outcome = Outcome.from_json(json)
-    for file in outcome.files:
-        inside_target(file.staged, STAGING)
-    return outcome
-
-
-def _part(json: Any) -> tuple[int, int, int, int | None]:
-    part, start, stop, rows = json
-    return part, start, stop, rows
-
-
-_VALUES: Mapping[str, Callable[[Any], object]] = {
-    "tuple[str, ...]": tuple,
-    "tuple[int, int, int, int | None]": _part,
-    "Committed": _entry,
-    "Outcome": _outcome,
-    "Receipt": lambda json: Receipt(**json),
-}
-"""The readers of values that JSON has in another form, by the types of fields."""
-
-
-def _reader(made: type[Any]) -> Callable[[Mapping[str, Any]], Event]:
-    """A reader of events of a class; values with a default may be missing."""
-    keys = [(field.name, field.default is MISSING, _VALUES.get(str(field.type))) for field in fields(made)]
-
-    def read(json: Mapping[str, Any]) -> Event:
-        values = {}
-        for key, is_needed, of_json in keys:
-            value = json[key] if is_needed else json.get(key)
-            values[key] = value if of_json is None else of_json(value)
-        event: Event = made(**values)
-        return event
-
-    return read
-
-
-_READERS = {made.kind: _reader(made) for made in get_args(Event)}

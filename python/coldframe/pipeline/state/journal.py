@@ -455,7 +455,7 @@ def _manifest_line(entry: Committed, part: Part) -> Json:
 
 
 def _records(some: Iterable[Event]) -> Iterator[Json]:
-    return map(events.to_json, some)
+    return (event.to_json() for event in some)
 
 
 def _each_line(lines: Iterable[Json]) -> Iterator[bytes]:

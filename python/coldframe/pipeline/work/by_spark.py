@@ -40,8 +40,6 @@ from coldframe.pipeline.work.hive_reading import rows_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["SparkTask", "check_spark"]
-
 
 def check_spark(spark: SparkSession | Callable[[], SparkSession] | InProcess) -> None:
     """Raises UnsupportedError if no session can read foreign formats."""

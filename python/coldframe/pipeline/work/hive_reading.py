@@ -24,8 +24,6 @@ from coldframe.sources import is_remote
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["rows_of"]
-
 _CATALOG = "org.apache.spark.sql.catalyst.catalog."
 _SETTINGS = {
     "spark.sql.timestampType": "TIMESTAMP_LTZ",

@@ -1,6 +1,8 @@
 """`migrate --adopt`: which files stay, what is converted, and what Iceberg's readers then get."""
 
 import json
+from dataclasses import replace
+from html import escape
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,6 +15,7 @@ from coldframe.pipeline import InProcess, audit, dry_run, migrate
 from coldframe.pipeline.adopt import adopt
 from coldframe.pipeline.adopt.rules import RULES, ZEROS, is_promoted
 from coldframe.pipeline.adopt.tables import NewTable
+from coldframe.pipeline.report.adoption_page import adoption_page
 
 
 @pytest.fixture
@@ -262,8 +265,10 @@ def test_a_file_that_pyiceberg_reads_otherwise_is_converted(estate, monkeypatch)
 
 def test_what_is_not_made_is_refused_in_words(estate, tmp_path):
     estate.table("t", "id bigint", {"a": pa.table({"id": ids(1)})})
-    with pytest.raises(ValueError, match="only Iceberg tables"):
+    with pytest.raises(ValueError, match="deltalake, which would prove the rows"):
         migrate(InProcess(), estate.source, estate.target, to="delta", adopt=True)
+    with pytest.raises(ValueError, match="only tables of Iceberg have a list of files"):
+        migrate(InProcess(), estate.source, estate.target, to="parquet", adopt=True)
     with pytest.raises(UnsupportedError, match="adopting with the option fresh"):
         migrate(InProcess(), estate.source, estate.target, to="iceberg", adopt=True, fresh=True)
     with pytest.raises(SchemaError, match="must not contain each other"):
@@ -314,3 +319,17 @@ def test_a_dry_run_prints_bytes_and_reasons_and_writes_nothing(estate, capsys):
 )
 def test_types_that_iceberg_widens(file, table, expected):
     assert is_promoted(file, table) is expected
+
+
+def test_the_page_shows_what_stays_and_why_files_are_converted(estate):
+    files = {"a": pa.table({"id": ids(1, 2)}), "<b>": pa.table({"_col0": ids(3)})}
+    estate.table("t", "id bigint", files)
+    adoption = migrate(InProcess(), estate.source, estate.target, to="iceberg", adopt=True)
+    page = (estate.target / "_coldframe" / "adoption.html").read_text()
+    assert page == adoption_page(adoption)
+    (why,) = adoption.adopted[0].reasons
+    assert escape(why) in page
+    assert "<b>" not in page.split("Converted files")[1]
+    assert "do not change, move or delete them" in page
+    detached = adopt(estate.source, estate.target, replace(OPTIONS, detach=("a.t",)))
+    assert "The new tables read no file of the source" in adoption_page(detached)

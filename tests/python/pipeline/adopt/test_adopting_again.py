@@ -9,9 +9,13 @@ import pyarrow.orc as po
 import pytest
 from adoptions import OPTIONS, Estate, ids
 
+from coldframe.pipeline import adopt as adoption
 from coldframe.pipeline import audit
 from coldframe.pipeline.adopt import adopt, ledger
-from coldframe.pipeline.adopt.tables import NewTable
+from coldframe.pipeline.adopt.records import READS_SOURCE
+from coldframe.pipeline.adopt.rules import DETACHED
+from coldframe.pipeline.adopt.summary import adoption_text
+from coldframe.pipeline.adopt.tables import NewTable, Present, present_in
 
 
 @pytest.fixture
@@ -180,6 +184,10 @@ def test_an_audit_finds_files_that_changed(estate):
     assert faults_of(estate) == [("a", "altered"), ("b", "resized")]
     (estate.root / "t" / "a").unlink()
     (new,) = estate.target.rglob("*.parquet")
+    content = bytearray(new.read_bytes())
+    content[5] ^= 1
+    new.write_bytes(content)
+    assert faults_of(estate)[-1][1] == "altered"
     new.unlink()
     run = new.name.partition("-")[0]
     assert faults_of(estate) == [("a", "missing"), ("b", "resized"), (run, "missing")]
@@ -234,3 +242,55 @@ def test_a_first_run_that_is_killed_leaves_no_table(tmp_path, monkeypatch):
     assert adopt(estate.source, estate.target, OPTIONS).verified
     assert len(list(estate.target.rglob("*.parquet"))) == 1
     assert rows_of(estate) == [1]
+
+
+def test_a_detached_table_reads_no_file_of_the_source(estate):
+    before = estate.digests()
+    with pytest.raises(ValueError, match="pass adopt as well"):
+        replace(OPTIONS, adopt=False, detach=("a.t",))
+    vain = adopt(estate.source, estate.target, replace(OPTIONS, detach=("a.x",)), plan=True)
+    assert vain.left_out_tables == [("a.x", "no table to detach matches")]
+    detached = adopt(estate.source, estate.target, replace(OPTIONS, detach=("A.*",)))
+    assert detached.verified
+    (outcome,) = detached.adopted
+    assert (outcome.new, outcome.reasons[DETACHED], outcome.metadata[READS_SOURCE]) == (2, 2, False)
+    assert "reads no file of the source any more" in adoption_text(detached)
+    assert estate.digests() == before
+    table = estate.loaded("t")
+    assert "gc.enabled" not in table.properties
+    assert len(table.metadata.snapshots) == 1
+    for file in estate.digests():
+        os.unlink(file)
+    assert rows_of(estate) == [1, 2, 3, 4]
+    assert not list(audit(str(estate.target)).faults)
+    put(estate, "new", 5)
+    kept = adopt(estate.source, estate.target, replace(OPTIONS, on_vanished="keep"))
+    assert kept.verified
+    assert kept.adopted[0].metadata[READS_SOURCE]
+    assert rows_of(estate) == [1, 2, 3, 4, 5]
+    assert estate.loaded("t").properties["gc.enabled"] == "false"
+
+
+def test_a_tag_that_reads_the_source_stays_when_a_table_is_detached(estate):
+    table = estate.loaded("t")
+    table.manage_snapshots().create_tag(table.current_snapshot().snapshot_id, "kept").commit()
+    detached = adopt(estate.source, estate.target, replace(OPTIONS, detach=("a.t",)))
+    assert detached.verified
+    assert detached.adopted[0].metadata[READS_SOURCE]
+    table = estate.loaded("t")
+    assert table.properties["gc.enabled"] == "false"
+    assert table.scan(snapshot_id=table.refs()["kept"].snapshot_id).to_arrow().num_rows == 4
+
+
+def test_rows_that_others_deleted_do_not_come_back_when_a_table_is_detached(estate, monkeypatch):
+    monkeypatch.setattr(adoption, "present_in", lambda table: hidden(present_in(table)))
+    detach = replace(OPTIONS, detach=("a.t",), on_foreign_changes="append")
+    before = estate.loaded("t").metadata_location
+    (outcome,) = adopt(estate.source, estate.target, detach).adopted
+    assert "these rows would come back" in outcome.refused
+    assert estate.loaded("t").metadata_location == before
+
+
+def hidden(present: Present) -> Present:
+    """The data files, as if others had deleted a row of each."""
+    return {path: (entry, replace(file, rows=file.rows - 1)) for path, (entry, file) in present.items()}

@@ -22,7 +22,7 @@ from coldframe.errors import ColdframeError, UnsupportedError
 from coldframe.hive import defined
 from coldframe.hive.addresses import addresses
 from coldframe.hive.definition import Definition, PartitionDefinition, Storage
-from coldframe.hive.tables import Refused
+from coldframe.hive.reader import Refused
 from coldframe.pipeline import dry_run
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.report.summary import summary

@@ -15,7 +15,7 @@ from estates import Estate, scanning
 from coldframe.file import Split
 from coldframe.hive.definition import Column, Definition, PartitionDefinition, Storage
 from coldframe.hive.metadata import claims_to_be_accurate
-from coldframe.hive.tables import MetastoreRefusal, Refused
+from coldframe.hive.reader import MetastoreRefusal, Refused
 from coldframe.pipeline import dry_run
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.records import SourceFile, Unread

@@ -101,16 +101,13 @@ impl Batches {
         decoded.map(Some)
     }
 
-    /// Takes the cells of the next rows to keep. A column loses its cells of the whole group, or no cells.
+    /// Takes the cells of the next rows to keep.
     fn take(&mut self) -> Result<Option<Pending>> {
+        self.pass_dropped()?;
         let Some(stretch) = self.stretches.front_mut() else { return Ok(None) };
         let null = match &stretch.fate {
-            Fate::Kept => None,
             Fate::Null(columns) => Some(columns.clone()),
-            Fate::Dropped => {
-                self.stretches.clear();
-                return Ok(None);
-            }
+            _ => None,
         };
         let all = stretch.rows.end - stretch.rows.start;
         let rows = usize::try_from(all).unwrap_or(usize::MAX).min(self.unit.max_rows);
@@ -123,13 +120,38 @@ impl Batches {
         let mut cells = Vec::with_capacity(self.columns.len());
         for (i, column) in self.columns.iter_mut().enumerate() {
             let is_null = null.as_ref().is_some_and(|null| null.get(i) == Some(&true));
-            let taken = match column.as_mut().filter(|_| !is_null) {
+            let taken = match column.as_mut() {
                 Some(column) => Some(self.unit.titled(i, take_cells(column, rows, first_row))?),
                 None => None,
             };
-            cells.push(taken);
+            cells.push(taken.filter(|_| !is_null));
         }
         Ok(Some(Pending { cells, start: 0, left: rows }))
+    }
+
+    /// Passes over dropped rows in front of the next rows to keep.
+    fn pass_dropped(&mut self) -> Result<()> {
+        while let Some(stretch) = self.stretches.front_mut().filter(|stretch| stretch.fate == Fate::Dropped) {
+            let all = stretch.rows.end - stretch.rows.start;
+            if self.stretches.len() == 1 {
+                self.stretches.clear();
+                return Ok(());
+            }
+            let rows = usize::try_from(all).unwrap_or(usize::MAX).min(self.unit.max_rows);
+            if let Some(stretch) = self.stretches.front_mut() {
+                stretch.rows.start += rows as u64;
+            }
+            for (i, column) in self.columns.iter_mut().enumerate() {
+                if let Some(column) = column {
+                    self.unit.titled(i, take_cells(column, rows, self.taken))?;
+                }
+            }
+            self.taken += rows as u64;
+            if rows as u64 == all {
+                self.stretches.pop_front();
+            }
+        }
+        Ok(())
     }
 }
 
@@ -274,7 +296,7 @@ impl DecodeGroup {
 }
 
 /// Rows `start..start + rows` of these cells.
-fn part(cells: &Cells, start: usize, rows: usize) -> Cells {
+pub(super) fn part(cells: &Cells, start: usize, rows: usize) -> Cells {
     let offsets = cells.offsets.slice(start, rows);
     let first_row = cells.first_row + start as u64;
     Cells { data: cells.data.clone(), offsets, nulled: cells.nulled, first_row }

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Also all rows of a group that is not anchored, and those of a column whose cells contradict their type, which costs
-//! only these cells here.
+//! only these cells here; without a codec, those between such cells.
 
 use bytes::Bytes;
 use coldframe_core::salvage::{Loss, Salvage};
@@ -22,7 +22,9 @@ impl DecodeGroup {
     pub(super) fn decode_doubtful(mut self, stored: &[Option<Bytes>]) -> Result<BatchIter> {
         let (mut cells, failed) = self.split(stored)?;
         if failed.is_empty() && self.is_anchored && !self.has_contradiction(&cells)? {
-            return Ok(Box::new(std::iter::empty()));
+            let fates =
+                if self.decoders.is_plain() { self.doubtful_only(&cells)? } else { Default::default() };
+            return Ok(Box::new(Batches::new(self, cells, fates)));
         }
         let rows = self.trusted_rows();
         self.group.key.rows = rows;

@@ -1,0 +1,130 @@
+"""The page of an adoption: where the bytes of the new tables lie, and why files were converted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from html import escape
+
+from coldframe.byte_size import size_text
+from coldframe.pipeline.adopt.records import CONVERTED, READS_SOURCE, STAYS, Adoption, TableOutcome
+from coldframe.pipeline.options import Options
+from coldframe.pipeline.report.figures import Cell, duration_text, long_table, share_bars
+from coldframe.pipeline.report.pages import document
+from coldframe.pipeline.sink.destination import HOME, open_destination
+
+PAGE = f"{HOME}/adoption.html"
+DRAWN_ROWS = 500
+"""Lines of a table that are drawn before the reader asks for more."""
+MAX_FILES = 100_000
+"""Maximum number of converted files that are listed."""
+_REST = "adoption.json"
+
+
+def write_page(adoption: Adoption, options: Options) -> None:
+    """Writes the page of a finished adoption into its target."""
+    destination = open_destination(adoption.target, options.target_storage_options)
+    destination.write(PAGE, adoption_page(adoption).encode(errors="replace"))
+
+
+def adoption_page(adoption: Adoption) -> str:
+    """The page of a finished adoption."""
+    body = f"""<header><h1>Iceberg tables over files in place</h1>
+<p class="soft"><code>{escape(adoption.source)}</code> &#8594; <code>{escape(adoption.target)}</code></p>
+<p class="soft">{duration_text(adoption.seconds)}</p></header>
+{_headline(adoption)}
+{_tables(adoption)}
+{_converted(adoption)}
+{_left_out(adoption)}"""
+    return document(f"Adoption of {adoption.source}", body)
+
+
+def _headline(adoption: Adoption) -> str:
+    verdict = adoption.verdict
+    done = [table for table in adoption.adopted if not table.refused]
+    refused = len(adoption.adopted) - len(done)
+    stays, converted = (sum(table.bytes_of(word) for table in done) for word in (STAYS, CONVERTED))
+    figures = [
+        ("rows", f"{adoption.rows:,}", ""),
+        ("tables", f"{len(done):,}", ""),
+        ("tables refused", f"{refused:,}", "bad" if refused else ""),
+        ("in place", size_text(stays), ""),
+        ("converted", size_text(converted), ""),
+    ]
+    cells = "".join(
+        f'<div><b class="{colour}">{value}</b><span class="soft">{name}</span></div>'
+        for name, value, colour in figures
+    )
+    reads = (
+        "The new tables read the files of the source: do not change, move or delete them."
+        if any(table.metadata.get(READS_SOURCE, True) for table in adoption.adopted)
+        else "The new tables read no file of the source."
+    )
+    reasons = Counter[str]()
+    counts = Counter[str]()
+    for verdict_on in (each for table in done for each in table.verdicts if each.reason):
+        reasons[verdict_on.reason] += verdict_on.bytes
+        counts[verdict_on.reason] += 1
+    shares = [(STAYS, stays, ""), (CONVERTED, converted, "")]
+    why = [(reason, size, f", {counts[reason]:,} files") for reason, size in reasons.most_common()]
+    return f"""<section class="card{" wrong" if verdict.exit_code else ""}">
+<p class="headline {verdict.colour}">{verdict.mark} {escape(verdict.text)}</p>
+<div class="figures">{cells}</div>
+<p class="soft">{reads}</p>
+{share_bars("the files of the source", shares)}
+{share_bars("why files were converted", why) if why else ""}
+</section>"""
+
+
+def _tables(adoption: Adoption) -> str:
+    headers = ["table", "#rows", "#in place", "#bytes in place", "#converted", "#bytes converted", "verdict"]
+    tables = sorted(adoption.adopted, key=lambda table: table.verified)
+    drawn = long_table(
+        [*headers, "remarks"],
+        ((not table.verified, *_cells(table)) for table in tables),
+        "Tables",
+        drawn=DRAWN_ROWS,
+        rest=_REST,
+        filter_by="filter tables",
+    )
+    return f'<section class="card"><h2>Tables</h2>\n{drawn}</section>'
+
+
+def _cells(table: TableOutcome) -> Iterator[Cell]:
+    verdict = table.verdict
+    yield table.name
+    yield f"{table.rows:,}"
+    for word in (STAYS, CONVERTED):
+        yield f"{table.count(word):,}"
+        yield size_text(table.bytes_of(word))
+    yield (f"{verdict.mark} {verdict.text}", "", verdict.colour)
+    yield "; ".join(filter(None, (table.refused, *table.notes)))
+
+
+def _converted(adoption: Adoption) -> str:
+    files = [
+        (False, table.name, verdict.path, size_text(verdict.bytes), f"{verdict.rows:,}", verdict.reason)
+        for table in adoption.adopted
+        for verdict in table.verdicts
+        if verdict.reason
+    ]
+    if not files:
+        return ""
+    drawn = long_table(
+        ["table", "file", "#bytes", "#rows", "why"],
+        files[:MAX_FILES],
+        "Converted files",
+        drawn=DRAWN_ROWS,
+        rest=_REST,
+        filter_by="filter files",
+    )
+    more = len(files) - MAX_FILES
+    tail = f'<p class="soft">{more:,} more in {_REST}</p>' if more > 0 else ""
+    return f'<section class="card"><h2>Converted files</h2>\n{drawn}{tail}</section>'
+
+
+def _left_out(adoption: Adoption) -> str:
+    if not adoption.left_out_tables:
+        return ""
+    items = "".join(f"<li>{escape(name)}: {escape(why)}</li>" for name, why in adoption.left_out_tables)
+    return f'<section class="card wrong"><h2>Left out</h2><ul>{items}</ul></section>'
