@@ -233,9 +233,9 @@ impl Examined {
         bits.finish()
     }
 
-    /// The run that reads these rows, and only those that pass unless nearly all do.
+    /// The run that reads these rows, and only those that pass unless they are many.
     fn run(&self, part: Passing) -> Run {
-        let kept = is_chosen(part.count, length(&part.rows)).then(|| self.bits(&part.rows));
+        let kept = (part.count < length(&part.rows) / 2).then(|| self.bits(&part.rows));
         Run { kept, ..Run::new(part.rows, None) }
     }
 
@@ -273,20 +273,14 @@ fn add(passing: &mut Vec<Passing>, rows: &Range<u64>) {
     }
 }
 
-/// Whether columns choose the rows that pass themselves. Where nearly all pass, they are decoded whole and filtered then:
-/// long runs of rows are copied at once.
-fn is_chosen(passing: u64, rows: u64) -> bool {
-    passing < rows / 4 * 3
-}
-
-/// The same rows in fewer parts: a part is read by one call of each column, whatever lies between its rows. Where nearly
-/// all rows of a part would pass, it stays apart, since such a part is decoded whole.
+/// The same rows in fewer parts: a part is read by one call of each column, whatever lies between its rows. Where most
+/// rows of a part would pass, it stays apart, since such a part is decoded whole.
 fn together(passing: Vec<Passing>) -> Vec<Passing> {
     let mut parts: Vec<Passing> = Vec::new();
     for part in passing {
         let is_near = |last: &&mut Passing| {
             let rows = part.rows.end - last.rows.start;
-            part.rows.start - last.rows.end < FAR && is_chosen(last.count + part.count, rows)
+            part.rows.start - last.rows.end < FAR && (last.count + part.count) < rows / 2
         };
         match parts.last_mut().filter(is_near) {
             Some(last) => {
