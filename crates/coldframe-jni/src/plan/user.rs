@@ -121,12 +121,11 @@ fn add_times<'a>(
         (DataType::Timestamp(_, Some(_)), DataType::Timestamp(_, None)) => walls.push(column),
         (DataType::Timestamp(_, Some(_)), DataType::Timestamp(_, Some(_))) => instants.push(column),
         (DataType::List(own), DataType::List(user)) => below(own, user),
-        (DataType::Map(own, _), DataType::Map(user, _)) => match (own.data_type(), user.data_type()) {
-            (DataType::Struct(own), DataType::Struct(user)) => {
+        (DataType::Map(own, _), DataType::Map(user, _)) => {
+            if let (DataType::Struct(own), DataType::Struct(user)) = (own.data_type(), user.data_type()) {
                 own.iter().zip(user).for_each(|(own, user)| below(own, user));
             }
-            _ => {}
-        },
+        }
         (DataType::Struct(own), DataType::Struct(user)) => {
             for field in user {
                 if let Some(own) = own.iter().find(|own| own.name().eq_ignore_ascii_case(field.name())) {
