@@ -142,7 +142,7 @@ def test_timestamps_are_instants_in_a_given_zone(tmp_path: Path) -> None:
     file = cf.open(tmp_path / "t.orc", timestamps_in="America/New_York", timestamp_unit="us")
     assert file.schema.field("t").type == pa.timestamp("us", tz="UTC")
     instants = [(2021, 7, 1, 4), (2021, 11, 7, 5, 30), (2021, 3, 14, 6, 30)]
-    expected = [datetime(*instant, tzinfo=timezone.utc) for instant in instants]  # type: ignore[arg-type, misc]
+    expected = [datetime(*instant, tzinfo=timezone.utc) for instant in instants]
     assert file.read().column("t").to_pylist() == [*expected, None]
     for instant in expected:
         assert file.read(filter=[("t", "=", instant)]).column("t").to_pylist() == [instant]
