@@ -136,8 +136,8 @@ def test_timestamps_are_instants_in_the_zone_of_the_jvm(
             assert len(rows) == len(MOMENTS)
             both(read, "unix_micros(min(t))", "unix_micros(max(t))", "count(t)")
             value = f"timestamp_micros({rows[7][1:].split(',')[0]})"
-            found = both(lambda by, where=f"t = {value}": read(by).where(where), "unix_micros(t)")
-            assert found == [f"({rows[7][1:].split(',')[0]},)"]
+            chosen = both(lambda by, where=f"t = {value}": read(by).where(where), "unix_micros(t)")
+            assert chosen == [f"({rows[7][1:].split(',')[0]},)"]
 
 
 def test_timestamps_are_read_as_wall_clocks_if_the_user_says_so(spark: SparkSession, tmp_path: Path) -> None:
