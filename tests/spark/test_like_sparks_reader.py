@@ -135,9 +135,12 @@ def test_timestamps_are_instants_in_the_zone_of_the_jvm(
             rows = both(read, "unix_micros(t)", "unix_micros(l[0])")
             assert len(rows) == len(MOMENTS)
             both(read, "unix_micros(min(t))", "unix_micros(max(t))", "count(t)")
-            value = f"timestamp_micros({rows[7][1:].split(',')[0]})"
-            chosen = both(lambda by, where=f"t = {value}": read(by).where(where), "unix_micros(t)")
-            assert chosen == [f"({rows[7][1:].split(',')[0]},)"]
+            # With filters pushed down, Spark's reader does not find values of the year 1.
+            micros = next(row[1:].split(",")[0] for row in rows if row.startswith("(16"))
+            where = f"t = timestamp_micros({micros})"
+            assert set(both(lambda by, where=where: read(by).where(where), "unix_micros(t)")) == {
+                f"({micros},)"
+            }
 
 
 def test_timestamps_are_read_as_wall_clocks_if_the_user_says_so(spark: SparkSession, tmp_path: Path) -> None:
