@@ -282,7 +282,7 @@ fn add_stated(
 ) -> Option<()> {
     let column = scan.shape.tree.get(id)?;
     let quirks = scan.shape.quirks;
-    let stored = stored(column, quirks)?;
+    let stored = stored(column, data_type, quirks)?;
     let plain = match data_type {
         DataType::Utf8View => &DataType::Utf8,
         DataType::BinaryView => &DataType::Binary,
