@@ -57,8 +57,9 @@ def formats() -> dict[str, dict[str, Any]]:
     Capabilities: keys, seek, lookup, might_contain (the queries of `File`), needs_schema, folders, tables,
     written, endings, empty_files, tables_of, folder_option (the flag that opens a folder as one table),
     side_by_side (folders beside each other are one source), input_formats (ends of Hive's class names),
-    unit_option (the option that sets the unit of timestamps), row_numbers_option (the option that names a
-    further column with the numbers of rows).
+    unit_option (the option that sets the unit of timestamps), zone_option (the option that turns timestamps
+    into instants of a time zone), row_numbers_option (the option that names a further column with the
+    numbers of rows).
     """
 
 def parse_option(name: str, text: str, *, format: str | None = None, write: bool = False) -> Any:

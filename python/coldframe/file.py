@@ -329,35 +329,6 @@ class File(AsTables, FileMetadata, Lookups, Ordinals):
         """The losses of the last tolerant pass (see `read`): offset, length, rows_lost, structure, reason."""
         return [dict(lost) for lost in self._damage]
 
-    def read(
-        self,
-        columns: Sequence[str] | None = None,
-        *,
-        filter: Filter | None = None,
-        limit: int | None = None,
-        on_error: OnError = "raise",
-        use_threads: bool = True,
-    ) -> pa.Table:
-        """The rows as a pyarrow.Table.
-
-        Args:
-            columns: names, in the order of the result; None is all of them.
-            filter: pyarrow.parquet's lists, a `pyarrow.compute.Expression`, or SQL text such as `"x > 5 and s
-                is not null"`.
-            limit: the maximum number of rows.
-            on_error: `"raise"`; `"skip"` loses the smallest damaged unit and continues, see `damage`;
-                `"null"` keeps the rows of a lost column, with nulls in it.
-            use_threads: decode on as many threads as the option `threads`, or `pyarrow.cpu_count()`, allows.
-                With a limit, or if damage is tolerated, one thread decodes.
-
-        `to_table` is another name of this method.
-        """
-        return self.to_batches(
-            columns, filter=filter, limit=limit, on_error=on_error, use_threads=use_threads
-        ).read_all()
-
-    to_table = read
-
     def to_batches(
         self,
         columns: Sequence[str] | None = None,
@@ -385,29 +356,18 @@ class File(AsTables, FileMetadata, Lookups, Ordinals):
                 wait for the consumer. Otherwise the threads share the columns of one unit, and one unit is in
                 memory at a time. A split is never read ahead.
         """
-        return self._stream(
+        return self._laid_out(
+            None,
             columns,
-            parse(filter),
-            limit,
-            batch_size,
-            split,
-            on_error,
-            on_damage,
+            filter=filter,
+            batch_size=batch_size,
+            limit=limit,
+            split=split,
+            on_error=on_error,
+            on_damage=on_damage,
             use_threads=use_threads,
             read_ahead=read_ahead,
         )
-
-    def _laid_out(
-        self,
-        strings: str,
-        columns: Sequence[str] | None,
-        *,
-        filter: Filter | None,
-        batch_size: int,
-        limit: int | None,
-    ) -> pa.RecordBatchReader:
-        """As `to_batches`, with strings laid out as `strings` says."""
-        return self._stream(columns, parse(filter), limit, batch_size, None, "raise", None, strings=strings)
 
     def count(self, filter: Filter | None = None) -> int:
         """The number of rows, or of the rows that pass the filter; decodes only what counting needs."""
@@ -416,10 +376,7 @@ class File(AsTables, FileMetadata, Lookups, Ordinals):
         if bound.exact:
             with step(_log, logging.INFO, "counting the rows of %s", self._source):
                 return self._raw.count(bound.predicate)
-        return sum(
-            batch.num_rows
-            for batch in self._stream([], parsed, None, DEFAULT_BATCH_SIZE, None, "raise", None)
-        )
+        return sum(batch.num_rows for batch in self.to_batches([], filter=parsed))
 
     def splits(
         self, split_bytes: int = DEFAULT_SPLIT_BYTES, *, target_bytes: int | None = None
@@ -520,25 +477,27 @@ class File(AsTables, FileMetadata, Lookups, Ordinals):
             raise ValueError(f"split must be (start, length) with neither negative, not {split!r}")
         return self._raw.byte_split(start, start + length)
 
-    def _stream(
+    def _laid_out(
         self,
+        strings: str | None,
         columns: Sequence[str] | None,
-        filter: Any,
-        limit: int | None,
-        batch_size: int,
-        split: Split | tuple[int, int] | None,
-        on_error: str,
-        on_damage: Callable[[Damage], None] | None,
         *,
+        filter: Filter | None,
+        batch_size: int,
+        limit: int | None,
+        split: Split | tuple[int, int] | None = None,
+        on_error: OnError = "raise",
+        on_damage: Callable[[Damage], None] | None = None,
         use_threads: bool = True,
         read_ahead: bool = True,
-        strings: str | None = None,
-    ) -> Any:
+    ) -> pa.RecordBatchReader:
+        """As `to_batches`, with strings laid out as `strings` says."""
         if batch_size < 1 or (limit is not None and limit < 0):
             raise ValueError(
                 f"batch_size must be at least 1 and limit at least 0, not {batch_size} and {limit}"
             )
-        bound = bind(filter, self.schema) if filter is not None else Bound(None)
+        parsed = parse(filter)
+        bound = Bound(None) if parsed is None else bind(parsed, self.schema)
         scan = self._raw.scan(
             columns=names_of(columns) if bound.exact else with_tested(columns, bound, self.schema),
             predicate=bound.predicate,

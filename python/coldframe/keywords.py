@@ -158,6 +158,9 @@ class OpenOptions(TypedDict, total=False):
     timestamp_unit: Literal["ns", "us"] | None
     """unit of timestamps; "us" covers years outside 1677 to 2262 and drops nanoseconds; or: unit of
     timestamps; us holds years outside 1677..2262"""
+    timestamps_in: str | None
+    """a time zone: timestamps are then instants, as Spark's ORC reader gives them in a JVM with this
+    zone. Without it, and with schema_of="hive", they are the writer's wall clock"""
     timezone: str | None
     """time zone of the session in which Hive 2.x or older wrote binary timestamps, such as
     "America/Los_Angeles"; default: UTC"""

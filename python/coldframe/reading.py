@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from coldframe.arrow import pa
 from coldframe.filters import Filter
@@ -15,11 +16,16 @@ if TYPE_CHECKING:
     from coldframe.dataset import ArrowDataset, Rows
 
 
-class _Readable(Protocol):
-    @property
-    def schema(self) -> pa.Schema: ...
+class AsTables(ABC):
+    """The rows as tables of this and other libraries."""
 
-    def to_table(
+    @property
+    @abstractmethod
+    def schema(self) -> pa.Schema:
+        """The pyarrow.Schema of the rows."""
+
+    @abstractmethod
+    def to_batches(
         self,
         columns: Sequence[str] | None = None,
         *,
@@ -27,29 +33,55 @@ class _Readable(Protocol):
         limit: int | None = None,
         on_error: OnError = "raise",
         use_threads: bool = True,
-    ) -> Any: ...
+    ) -> pa.RecordBatchReader:
+        """The rows as a pyarrow.RecordBatchReader."""
 
+    def read(
+        self,
+        columns: Sequence[str] | None = None,
+        *,
+        filter: Filter | None = None,
+        limit: int | None = None,
+        on_error: OnError = "raise",
+        use_threads: bool = True,
+    ) -> pa.Table:
+        """The rows as a pyarrow.Table.
 
-class AsTables:
-    """The rows as tables of other libraries, through `to_table`."""
+        Args:
+            columns: names, in the order of the result; None is all of them.
+            filter: pyarrow.parquet's lists, a `pyarrow.compute.Expression`, or SQL text such as `"x > 5 and s
+                is not null"`.
+            limit: the maximum number of rows.
+            on_error: `"raise"`; `"skip"` loses the smallest damaged unit and continues, see `damage`;
+                `"null"` keeps the rows of a lost column, with nulls in it.
+            use_threads: decode on as many threads as the option `threads`, or `pyarrow.cpu_count()`, allows.
+                With a limit, or if damage is tolerated, one thread decodes.
+
+        `to_table` is another name of this method.
+        """
+        return self.to_batches(
+            columns, filter=filter, limit=limit, on_error=on_error, use_threads=use_threads
+        ).read_all()
+
+    to_table = read
 
     @property
-    def column_names(self: _Readable) -> list[str]:
+    def column_names(self) -> list[str]:
         """The names of the columns."""
         return list(self.schema.names)
 
     def head(
-        self: _Readable,
+        self,
         num_rows: int = 10,
         columns: Sequence[str] | None = None,
         *,
         filter: Filter | None = None,
     ) -> pa.Table:
         """The first rows as a pyarrow.Table; decodes only what these rows need."""
-        return self.to_table(columns, filter=filter, limit=num_rows)
+        return self.read(columns, filter=filter, limit=num_rows)
 
     def to_pandas(
-        self: _Readable,
+        self,
         columns: Sequence[str] | None = None,
         *,
         filter: Filter | None = None,
@@ -58,12 +90,12 @@ class AsTables:
         use_threads: bool = True,
         **options: Any,
     ) -> pd.DataFrame:
-        """The rows as a pandas.DataFrame; the first arguments are the arguments of `to_table`.
+        """The rows as a pandas.DataFrame; the first arguments are the arguments of `read`.
 
         Args:
             **options: those of `pyarrow.Table.to_pandas`, such as `types_mapper=` and `split_blocks=`.
         """
-        table = self.to_table(columns, filter=filter, limit=limit, on_error=on_error, use_threads=use_threads)
+        table = self.read(columns, filter=filter, limit=limit, on_error=on_error, use_threads=use_threads)
         return table.to_pandas(use_threads=use_threads, **options)
 
     def to_dataset(self: Rows) -> ArrowDataset:

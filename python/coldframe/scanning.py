@@ -208,22 +208,6 @@ class Dataset(AsTables):
             stream = filtered(stream, bound.residual, wanted, limit)
         return pa.RecordBatchReader.from_batches(wanted, stream)
 
-    def to_table(
-        self,
-        columns: Sequence[str] | None = None,
-        *,
-        filter: Filter | None = None,
-        limit: int | None = None,
-        on_error: OnError = "raise",
-        use_threads: bool = True,
-    ) -> pa.Table:
-        """The rows as a pyarrow.Table."""
-        return self.to_batches(
-            columns, filter=filter, limit=limit, on_error=on_error, use_threads=use_threads
-        ).read_all()
-
-    read = to_table
-
     def count(self, filter: Filter | None = None) -> int:
         """The number of rows, or of those that pass the filter."""
         bound = self._bound(filter)

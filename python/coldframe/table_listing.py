@@ -5,11 +5,10 @@ formats.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from coldframe._coldframe import formats, shown
@@ -20,6 +19,7 @@ from coldframe.opening import open
 from coldframe.other_formats import OtherFiles, other_files
 from coldframe.scanning import Dataset
 from coldframe.scans import scan
+from coldframe.tables_file import entry_lines
 
 if TYPE_CHECKING:
     from coldframe.pipeline.source.tables import Table
@@ -77,16 +77,10 @@ class FoundTable:
         """The table's entry of tables.toml; a comment for an Iceberg table, which is not migrated."""
         if self.format == ICEBERG:
             return f"# {self.place or '.'}: {NOT_LISTED}"
-        lines = [f"[tables.{json.dumps(self.name)}]", f"path = {json.dumps(self.place or '.')}"]
-        values = {key: value for key, value in self.options.items() if not isinstance(value, Mapping)}
-        lines += [f"{key} = {json.dumps(value)}" for key, value in values.items()]
+        comments = []
         if formats()[self.format]["capabilities"]["needs_schema"] and "schema" not in self.options:
-            lines.append('# schema = "id bigint, name string"   # the files do not store their columns')
-        for key, value in self.options.items():
-            if isinstance(value, Mapping):
-                lines.append(f"[tables.{json.dumps(self.name)}.{key}]")
-                lines += [f"{json.dumps(inner)} = {json.dumps(setting)}" for inner, setting in value.items()]
-        return "\n".join(lines)
+            comments.append('# schema = "id bigint, name string"   # the files do not store their columns')
+        return "\n".join(entry_lines(self.name, self.place or ".", self.options, *comments))
 
 
 def tables(
@@ -176,10 +170,10 @@ def _iceberg(root: str, place: str, storage_options: Mapping[str, Any] | None, r
     whole = FoundTable(_name_of(path, place), ICEBERG, path, 0, 0, None, place=place)
     try:
         table: Any = whole.open(storage_options=storage_options)
-        whole = _replaced(whole, files=len(table.files), bytes=table.size)
-        return _replaced(whole, rows=table.count()) if rows else whole
+        whole = replace(whole, files=len(table.files), bytes=table.size)
+        return replace(whole, rows=table.count()) if rows else whole
     except (ColdframeError, OSError, ValueError) as error:
-        return _replaced(whole, problem=str(error))
+        return replace(whole, problem=str(error))
 
 
 def _described(root: str, table: Table, storage_options: Mapping[str, Any] | None, rows: bool) -> FoundTable:
@@ -213,16 +207,17 @@ def _described(root: str, table: Table, storage_options: Mapping[str, Any] | Non
     )
     if not rows:
         return whole
-    whole = _replaced(whole, writer=_writer(first.path, storage_options, table.options))
     try:
-        return _replaced(whole, rows=whole.open(storage_options=storage_options).num_rows)
+        opened = whole.open(storage_options=storage_options)
+        whole = replace(whole, writer=_writer(opened))
+        return replace(whole, rows=opened.num_rows)
     except (ColdframeError, OSError, ValueError) as error:
-        return _replaced(whole, problem=str(error))
+        return replace(whole, problem=str(error))
 
 
-def _writer(path: str, storage_options: Mapping[str, Any] | None, options: Mapping[str, Any]) -> str:
+def _writer(table: File | Dataset) -> str:
     try:
-        about = open(path, storage_options=storage_options, **options).metadata
+        about = (table if isinstance(table, File) else table.open_file(0)).metadata
     except (ColdframeError, OSError, ValueError):
         # The table tells what is wrong with it.
         return ""
@@ -246,7 +241,3 @@ def _owner(path: str) -> str:
 
 def _below(root: str, path: str) -> str:
     return path[len(root) :].strip("/") if "://" in path else os.path.relpath(path, root)
-
-
-def _replaced(table: FoundTable, **changes: Any) -> FoundTable:
-    return FoundTable(**{**vars(table), **changes})

@@ -16,7 +16,7 @@ from hbase_roots import ROOT, add_table
 import coldframe as cf
 from coldframe.cli import main
 from coldframe.cli.sql import mentioned
-from coldframe.pipeline.report import inventory_page
+from coldframe.pipeline.report import figures
 
 pytest.importorskip("duckdb")
 
@@ -263,7 +263,7 @@ def test_tables_of_other_formats_are_listed_by_size(
 def test_an_inventory_is_a_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(inventory_page, "DRAWN_ROWS", 3)
+    monkeypatch.setattr(figures, "DRAWN_ROWS", 3)
     estate = tmp_path / "estate"
     for place in ("sales/dt=1", "sales/dt=2", "copy/dt=1", "copy/dt=2", "lake", "raw"):
         (estate / place).mkdir(parents=True)

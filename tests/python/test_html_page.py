@@ -17,7 +17,7 @@ import coldframe as cf
 from coldframe.html_page import html_page, json_for_html
 from coldframe.layout.page import page
 from coldframe.notebook import summary_html
-from coldframe.pipeline.report import table_page
+from coldframe.pipeline.report import figures
 
 NAMES = [
     "<!--<script>",
@@ -96,7 +96,7 @@ def test_layout_pages(tmp_path: Path, name: str) -> None:
 
 
 def test_report_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table_page, "DRAWN_FILES", 1)
+    monkeypatch.setattr(figures, "DRAWN_ROWS", 1)
     estate = Estate(tmp_path)
     evil = "<!--<script>&\u2028"
     for number in range(3):

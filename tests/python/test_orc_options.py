@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pyarrow as pa
@@ -131,3 +132,19 @@ def test_values_of_null_rows_belong_to_no_row(tmp_path: Path) -> None:
     assert some.to_pylist() == written.slice(300, 200).to_pylist()
     assert not file.verify()["damage"]
     assert file.read(["id"]).num_rows == rows
+
+
+def test_timestamps_are_instants_in_a_given_zone(tmp_path: Path) -> None:
+    """As Spark returns them in a JVM of this zone: `tests/spark/test_like_sparks_reader.py` compares them."""
+    # The second clock occurs twice in New York, the third not at all.
+    walls = [datetime(2021, 7, 1), datetime(2021, 11, 7, 1, 30), datetime(2021, 3, 14, 2, 30), None]
+    cf.write(pa.table({"t": pa.array(walls, pa.timestamp("us"))}), tmp_path / "t.orc", format="orc")
+    file = cf.open(tmp_path / "t.orc", timestamps_in="America/New_York", timestamp_unit="us")
+    assert file.schema.field("t").type == pa.timestamp("us", tz="UTC")
+    instants = [(2021, 7, 1, 4), (2021, 11, 7, 5, 30), (2021, 3, 14, 6, 30)]
+    expected = [datetime(*instant, tzinfo=timezone.utc) for instant in instants]
+    assert file.read().column("t").to_pylist() == [*expected, None]
+    for instant in expected:
+        assert file.read(filter=[("t", "=", instant)]).column("t").to_pylist() == [instant]
+    with pytest.raises(cf.UnsupportedError, match="Mars/Olympus"):
+        cf.open(tmp_path / "t.orc", timestamps_in="Mars/Olympus").read()

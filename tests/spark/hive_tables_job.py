@@ -229,6 +229,13 @@ def main(work: str, metastore: str | None = None) -> None:
     answers["hive"] = answers_of(spark, "off", "orc")
     answers["orc by Hive"] = answers_of(spark, "on", "orc")
     spark.conf.unset("spark.sql.hive.convertMetastoreOrc")
+    # Spark's readers return instants by the JVM's time zone, which is here another one than the writer's.
+    jvm: Any = spark.sparkContext._jvm
+    jvm.java.util.TimeZone.setDefault(jvm.java.util.TimeZone.getTimeZone("Europe/Berlin"))
+    for setting in ("off", "on"):
+        zoned = [answers_of(spark, setting, name) for name in ("orcs", "orc fields", "texts")]
+        answers[f"zoned {setting}"] = {name: answer for each in zoned for name, answer in each.items()}
+    jvm.java.util.TimeZone.setDefault(jvm.java.util.TimeZone.getTimeZone("UTC"))
     spark.conf.unset("spark.coldframe.hive.orc")
     frame, unused = spark.table("days"), spark.table("days")
     before = frame.count()

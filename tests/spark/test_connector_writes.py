@@ -70,6 +70,18 @@ def test_values_of_all_types(spark: SparkSession, tmp_path: Path) -> None:
     assert shown(tmp_path / "t") == ["*.orc"]
 
 
+def test_wall_clocks_are_noted_as_spark_notes_them(spark: SparkSession, tmp_path: Path) -> None:
+    if spark.version < "3.4":
+        pytest.skip("no timestamp without time zone before Spark 3.4")
+    frame = spark.sql(
+        "select timestamp_ntz'1969-12-31 23:59:59.5' n, array(timestamp_ntz'0001-02-03 04:05:06') l"
+    )
+    frame.write.format("coldframe").save(str(tmp_path / "t"))
+    for by in ("coldframe", "orc"):
+        assert read(spark, by, tmp_path / "t") == rows(frame)
+        assert spark.read.format(by).load(str(tmp_path / "t")).dtypes == frame.dtypes
+
+
 def test_save_modes_and_partitions_are_as_sparks(spark: SparkSession, tmp_path: Path) -> None:
     first = spark.range(6).selectExpr("id v", "if(id = 5, null, id % 2) p", "concat('a b/', id % 2) q")
     second = spark.range(10, 12).selectExpr("id v", "0L p", "'z' q")

@@ -55,7 +55,14 @@ BY_HIVE = {**ORC, "orc altered": 0}
 """The same if Spark would use Hive's classes: the classes read partitions with other columns than
 the table.
 """
-READ = (("coldframe", "spark", TAKEN), ("orc", "spark", ORC), ("orc by Hive", "hive", BY_HIVE))
+ZONED = {"orcs": 1, "orc fields": 1}
+"""The same where the JVM's time zone is not UTC: timestamps of RCFiles are left to Spark."""
+READ = (
+    ("coldframe", "spark", TAKEN),
+    ("orc", "spark", ORC),
+    ("orc by Hive", "hive", BY_HIVE),
+    ("zoned on", "zoned off", ZONED),
+)
 """The connector's answers, the replaced reader's answers, and the number of scans."""
 
 
@@ -96,6 +103,7 @@ def test_rows_equal_those_of_sparks_reader(tmp_path: Path) -> None:
             assert [schema, rows] == results[reader][name][1:], (setting, name)
             assert scans == taken.get(name, 0), (setting, name)
     assert all(scans == 0 for scans, _, _ in (*results["spark"].values(), *results["hive"].values()))
+    assert results["zoned off"]["orcs"] != results["spark"]["orcs"]
     # Spark's own reader and Hive's agree.
     assert all(results["hive"][name][1:] == results["spark"][name][1:] for name in results["hive"])
     # New rows are visible, also to a DataFrame from before the write.

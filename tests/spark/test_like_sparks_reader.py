@@ -94,6 +94,71 @@ def test_types_that_spark_notes_in_its_files(spark: SparkSession, tmp_path: Path
     both(read, "min(n)", "cast(max(y) as string)", "cast(max(d) as string)", "min(plain)")
 
 
+@contextmanager
+def jvm_zone(spark: SparkSession, name: str) -> Iterator[None]:
+    """Gives the JVM a default time zone, as `-Duser.timezone` does."""
+    jvm: Any = spark.sparkContext._jvm
+    own = jvm.java.util.TimeZone.getDefault()
+    jvm.java.util.TimeZone.setDefault(jvm.java.util.TimeZone.getTimeZone(name))
+    try:
+        yield
+    finally:
+        jvm.java.util.TimeZone.setDefault(own)
+
+
+MOMENTS = (
+    "0001-01-02 00:00:00", "1500-02-28 23:59:59.999999", "1582-10-04 12:00:00", "1883-11-18 17:00:00",
+    "1893-04-01 00:00:00", "1899-12-31 23:00:00", "1919-06-01 00:00:00", "1969-12-31 23:59:59.0005",
+    "2021-03-14 07:30:00", "2021-11-07 05:30:00", "2021-11-07 06:30:00", "2021-03-28 01:30:00",
+    "2021-10-31 00:30:00", "2021-10-31 01:30:00", "2021-04-03 14:45:00", "9999-12-30 00:00:00",
+)  # fmt: skip
+"""Clocks are set forward and back, time zones begin, calendars end."""
+ZONES = ("UTC", "America/New_York", "Australia/Lord_Howe", "GMT+05:30")
+
+
+@pytest.mark.parametrize("writer", ZONES[1:3])
+def test_timestamps_are_instants_in_the_zone_of_the_jvm(
+    spark: SparkSession, tmp_path: Path, writer: str
+) -> None:
+    path = str(tmp_path / "t")
+    moments = ", ".join(f"timestamp'{moment} UTC'" for moment in MOMENTS)
+    with jvm_zone(spark, writer):
+        made = spark.sql(f"select explode(array({moments})) t").selectExpr("t", "array(t) l")
+        made.coalesce(1).write.option("orc.bloom.filter.columns", "t").orc(path)
+
+    def read(by: str) -> DataFrame:
+        return spark.read.format(by).load(path)
+
+    for zone in ZONES:
+        with jvm_zone(spark, zone):
+            assert read("coldframe").schema.json() == read("orc").schema.json()
+            rows = both(read, "unix_micros(t)", "unix_micros(l[0])")
+            assert len(rows) == len(MOMENTS)
+            both(read, "unix_micros(min(t))", "unix_micros(max(t))", "count(t)")
+            # With filters pushed down, Spark's reader does not find values of the year 1.
+            micros = next(row[1:].split(",")[0] for row in rows if row.startswith("(16"))
+            where = f"t = timestamp_micros({micros})"
+            assert set(both(lambda by, where=where: read(by).where(where), "unix_micros(t)")) == {
+                f"({micros},)"
+            }
+
+
+def test_timestamps_are_read_as_wall_clocks_if_the_user_says_so(spark: SparkSession, tmp_path: Path) -> None:
+    if spark.version < "3.4":
+        pytest.skip("no timestamp without time zone before Spark 3.4")
+    path = str(tmp_path / "t")
+    with jvm_zone(spark, "America/New_York"):
+        spark.sql("select timestamp'2021-03-14 07:30:00 UTC' t, 1 i").write.orc(path)
+
+    def shown(schema: str, *columns: str) -> list[Any]:
+        frame = spark.read.schema(schema).format("coldframe").load(path)
+        return [tuple(row) for row in frame.selectExpr(*columns).collect()]
+
+    with jvm_zone(spark, "Asia/Kolkata"):
+        assert shown("T timestamp_ntz, i int", "cast(T as string)", "i") == [("2021-03-14 03:30:00", 1)]
+        assert shown("T timestamp", "unix_micros(t)") == [(1615672800000000,)]
+
+
 def test_rows_know_their_files(spark: SparkSession, tmp_path: Path) -> None:
     for name in ("a b", "c"):
         put({"name": [name] * 3}, tmp_path / f"t/{name}.orc")

@@ -20,6 +20,8 @@ from queries import Queries, settings
 from tables import Column, Maker, Table, add_samples
 
 READERS = ("orc", "coldframe")
+ZONES = ("UTC", "UTC", "America/New_York", "Asia/Kolkata", "Europe/Berlin", "Australia/Lord_Howe")
+"""Time zones of the JVM that writes, and of the one that reads."""
 QUERIES_OF_A_TABLE = 25
 
 
@@ -63,6 +65,12 @@ def answer(spark: SparkSession, query: str, by: str) -> list[str] | str:
     return sorted(map(repr, map(tuple, rows)))
 
 
+def set_zone(spark: SparkSession, zone: str) -> None:
+    """Spark's ORC reader and writer take a timestamp as a wall clock in the time zone of the JVM."""
+    jvm: Any = spark.sparkContext._jvm
+    jvm.java.util.TimeZone.setDefault(jvm.java.util.TimeZone.getTimeZone(zone))
+
+
 class Session:
     """A table, and its queries, in a session."""
 
@@ -73,7 +81,10 @@ class Session:
 
     def table(self) -> Table:
         """Writes the table, and makes a view of it for each reader."""
+        zones = random.Random(self.seed * 31 + 7)
+        set_zone(self.spark, zones.choice(ZONES))
         made = Maker(self.spark, self.seed).make(self.folder)
+        set_zone(self.spark, zones.choice(ZONES))
         schema = self.schema(made)
         for by in READERS:
             reader = self.spark.read.format(by)

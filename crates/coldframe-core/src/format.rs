@@ -69,6 +69,9 @@ pub struct Capabilities {
     /// The option of `open` that sets the unit of timestamps, `"ns"` or `"us"`: for consumers that support
     /// only one.
     pub unit_option: Option<&'static str>,
+    /// The option of `open` that turns timestamps without a zone into instants of a zone: for consumers whose
+    /// timestamps are instants.
+    pub zone_option: Option<&'static str>,
     /// The option of `open` that adds a column with the number of each row in its file.
     pub row_numbers_option: Option<&'static str>,
 }

@@ -64,6 +64,8 @@ pub struct Zone {
     starts: Vec<i64>,
     /// The offset that applies from each instant on, in seconds.
     offsets: Vec<i64>,
+    /// The zone's rules before 1900, with local mean times; `None` for a fixed offset.
+    rules: Option<Tz>,
 }
 
 /// A cache of zones, because building a table takes several milliseconds.
@@ -75,7 +77,7 @@ impl Zone {
         let name = name.unwrap_or("UTC");
         Self::kept(name, || {
             if let Some(offset) = fixed(name) {
-                return Ok(Self { starts: vec![i64::MIN], offsets: vec![offset] });
+                return Ok(Self { starts: vec![i64::MIN], offsets: vec![offset], rules: None });
             }
             let known = JAVA_NAMES.iter().find(|(java, _)| *java == name).map_or(name, |(_, zone)| zone);
             let zone: Tz = known
@@ -100,7 +102,8 @@ impl Zone {
     }
 
     fn table(zone: Tz) -> Self {
-        let mut zone_table = Self { starts: vec![i64::MIN], offsets: vec![standard_offset(zone)] };
+        let offsets = vec![standard_offset(zone)];
+        let mut zone_table = Self { starts: vec![i64::MIN], offsets, rules: Some(zone) };
         let mut at = YEAR_1900;
         let mut old = offset(zone, at);
         zone_table.change(at, old);
@@ -176,6 +179,33 @@ impl Zone {
         });
         let offset = self.offsets.get(next.wrapping_sub(1)).copied().unwrap_or(0);
         wall_clock.saturating_sub(offset)
+    }
+
+    /// Whether both zones have the same wall clock at any time.
+    pub fn has_same_rules(&self, other: &Self) -> bool {
+        self.starts == other.starts && self.offsets == other.offsets
+    }
+
+    /// The instant at which `other` has the wall clock that this zone has at `instant`, as ORC's Java reader
+    /// computes it from the zones of writer and reader.
+    pub fn instant_in(&self, other: &Self, instant: i64) -> i64 {
+        let wall_clock = self.wall_clock(instant);
+        let near = wall_clock.saturating_sub(other.offset(instant));
+        wall_clock.saturating_sub(other.offset(near))
+    }
+
+    /// The instant of a wall clock before 1900 by the rules of `java.time`, which have local mean times.
+    /// Of a repeated time it is the second occurrence; a skipped time has the offset before it.
+    pub fn early_instant(&self, wall_clock: i64) -> i64 {
+        let Some(zone) = self.rules else { return self.instant(wall_clock) };
+        let day = |seconds: i64| offset(zone, seconds.saturating_sub(DAY));
+        let before = day(wall_clock);
+        let later = offset(zone, wall_clock.saturating_add(DAY));
+        let with = |by: i64| {
+            let instant = wall_clock.saturating_sub(by);
+            (offset(zone, instant) == by).then_some(instant)
+        };
+        with(later).or_else(|| with(before)).unwrap_or(wall_clock.saturating_sub(before))
     }
 
     fn is_beyond(&self, seconds: i64) -> bool {
@@ -314,5 +344,24 @@ mod tests {
         // Dublin's standard offset is GMT, although the database treats its winter time as the exception.
         assert_eq!(Zone::of(chrono_tz::Europe::Dublin).wall_clock(0), 3600);
         assert_eq!(Zone::of(chrono_tz::Europe::Dublin).wall_clock(-5_000_000_000), -5_000_000_000);
+    }
+
+    #[test]
+    fn readers_have_the_instants_that_orc_and_spark_compute() {
+        let zone = |name: &str| Zone::named(Some(name)).unwrap();
+        let seconds = |text: &str| text.parse::<chrono::NaiveDateTime>().unwrap().and_utc().timestamp();
+        let (new_york, berlin) = (zone("America/New_York"), zone("Europe/Berlin"));
+        // 2:30 in Berlin, which New York's clocks skip.
+        let skipped = seconds("2021-03-14T01:30:00");
+        assert_eq!(berlin.wall_clock(skipped), seconds("2021-03-14T02:30:00"));
+        assert_eq!(berlin.instant_in(&new_york, skipped), seconds("2021-03-14T06:30:00"));
+        assert_eq!(new_york.instant_in(&new_york, skipped), skipped);
+        assert!(zone("Europe/Rome").has_same_rules(&zone("Europe/Rome")));
+        assert!(!new_york.has_same_rules(&berlin));
+        // Local mean time: 4:56:02 behind Greenwich until 1883-11-18, when a few minutes occurred twice.
+        assert_eq!(new_york.early_instant(seconds("1883-11-18T12:00:00")), seconds("1883-11-18T17:00:00"));
+        assert_eq!(new_york.early_instant(seconds("1883-11-17T12:00:00")), seconds("1883-11-17T16:56:02"));
+        assert_eq!(new_york.early_instant(seconds("1899-07-01T12:00:00")), seconds("1899-07-01T17:00:00"));
+        assert_eq!(zone("GMT+05:30").early_instant(19_800), 0);
     }
 }

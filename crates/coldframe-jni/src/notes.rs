@@ -78,6 +78,27 @@ pub(crate) fn followed(own: &Field, plain: &Field, keep: bool) -> Field {
     plain.clone().with_data_type(kind)
 }
 
+/// The columns in which Spark's own ORC writer stores these: `timestamp_ntz` as integers with an attribute.
+pub fn stored(columns: &Schema) -> Schema {
+    Schema::new(columns.fields().iter().map(|field| stored_field(field)).collect::<Vec<_>>())
+}
+
+fn stored_field(field: &Field) -> Field {
+    let below = |field: &FieldRef| Arc::new(stored_field(field));
+    let kind = match field.data_type() {
+        DataType::Timestamp(TimeUnit::Microsecond, None) => {
+            let mut metadata = field.metadata().clone();
+            metadata.insert(NOTE.to_owned(), "timestamp_ntz".to_owned());
+            return field.clone().with_data_type(DataType::Int64).with_metadata(metadata);
+        }
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(below).collect()),
+        DataType::List(item) => DataType::List(below(item)),
+        DataType::Map(entries, sorted) => DataType::Map(below(entries), *sorted),
+        other => other.clone(),
+    };
+    field.clone().with_data_type(kind)
+}
+
 /// A batch with the types that the attributes of its fields give to integers.
 pub fn follow(batch: RecordBatch) -> Result<RecordBatch> {
     let own = batch.schema();
@@ -144,6 +165,22 @@ mod tests {
         assert_eq!(made.schema().field(2).data_type(), &DataType::Int64);
         let times = made.column(3).as_struct().column(0).as_primitive::<TimestampMicrosecondType>();
         assert_eq!((times.value(0), times.is_null(1)), (1_000_000, true));
+    }
+
+    #[test]
+    fn columns_are_stored_as_spark_stores_them() {
+        let time = DataType::Timestamp(TimeUnit::Microsecond, None);
+        let list = DataType::List(Arc::new(Field::new("element", time.clone(), true)));
+        let columns = Schema::new(vec![
+            Field::new("t", time, true),
+            Field::new("l", list, true),
+            Field::new("i", DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())), true),
+        ]);
+        let made = stored(&columns);
+        assert_eq!(made.field(0), &field("t", DataType::Int64, "timestamp_ntz"));
+        let item = field("element", DataType::Int64, "timestamp_ntz");
+        assert_eq!(made.field(1).data_type(), &DataType::List(Arc::new(item)));
+        assert_eq!(made.field(2), columns.field(2));
     }
 
     #[test]

@@ -89,8 +89,9 @@ fn json(bytes: &[u8]) -> Result<Json> {
     serde_json::from_slice(bytes).map_err(|why| Error::invalid(format!("a request that is not JSON: {why}")))
 }
 
-/// Parses the options and the user's columns from `{"options": {..}, "session": {..}, "schema": ..}`. `session`: options
-/// of the store that apply unless the user gives them.
+/// Parses the options and the user's columns from `{"options": {..}, "session": {..}, "schema": .., "zone": ..}`.
+/// `session`: options of the store that apply unless the user gives them. `zone`: the time zone of the JVM, in which
+/// Spark's readers turn wall clocks into instants.
 pub(crate) fn parse_open(request: &[u8]) -> Result<(LoadOptions, Option<Schema>)> {
     let request = json(request)?;
     let given = request.get("options").and_then(Json::as_object).into_iter().flatten();
@@ -101,6 +102,7 @@ pub(crate) fn parse_open(request: &[u8]) -> Result<(LoadOptions, Option<Schema>)
         given.entry("path".to_owned()).or_default();
     }
     let mut options = LoadOptions::parse(&given, None)?;
+    options.open.timestamps_in = request.get("zone").and_then(Json::as_str).map(str::to_owned);
     for (name, text) in request.get("session").and_then(Json::as_object).into_iter().flatten() {
         let text = text.as_str().unwrap_or_default();
         options.storage.entry(name.clone()).or_insert_with(|| text.to_owned());
@@ -158,6 +160,13 @@ impl Table {
         user: Option<Schema>,
     ) -> Result<Self> {
         let mut dataset = make_dataset(&options)?;
+        if options.open.timestamps_in.is_some()
+            && let Some(user) = &user
+            && user::wants_wall_clocks(user, &dataset)?
+        {
+            options.open.timestamps_in = None;
+            dataset = make_dataset(&options)?;
+        }
         if let Some(typed) =
             user.as_ref().map(|user| user::types_of_files(&dataset, &options, user)).transpose()?.flatten()
         {

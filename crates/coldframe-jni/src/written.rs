@@ -18,7 +18,7 @@ use coldframe::{Error, FileWriter, Result, WriteOptions, format_named};
 use serde_json::Value as Json;
 
 use crate::handles::locked;
-use crate::{rows, types};
+use crate::{notes, rows, types};
 
 /// The most bytes that go to Java at once.
 const PIECE: usize = 1 << 20;
@@ -81,7 +81,9 @@ fn parse(request: &[u8]) -> Result<(SaveOptions, SchemaRef)> {
     let given: BTreeMap<String, String> =
         given.filter_map(|(name, text)| Some((name.clone(), text.as_str()?.to_owned()))).collect();
     let schema = request.get("schema").ok_or_else(|| Error::invalid("expected columns, found none"))?;
-    Ok((SaveOptions::parse(&given, None)?, Arc::new(types::from_spark(schema)?)))
+    let (options, schema) = (SaveOptions::parse(&given, None)?, types::from_spark(schema)?);
+    let schema = if options.format == "orc" { notes::stored(&schema) } else { schema };
+    Ok((options, Arc::new(schema)))
 }
 
 /// The bytes of a file that Java has not yet got.

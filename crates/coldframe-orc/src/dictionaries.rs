@@ -74,6 +74,7 @@ fn read(shape: &Shape, stripe: &Stripe, layout: &StripeLayout, column: &Column) 
         compression: shape.tail.compression,
         dictionaries: &dictionaries,
         timezone: layout.writer_timezone.as_deref(),
+        timestamps_in: None,
         quirks: shape.quirks,
         limits: shape.options.limits,
         rows: stripe.rows,

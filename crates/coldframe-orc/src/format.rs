@@ -38,6 +38,7 @@ impl Format for OrcFormat {
             empty_files: true,
             input_formats: &["OrcInputFormat", "OrcNewInputFormat"],
             unit_option: Some("timestamp_unit"),
+            zone_option: Some("timestamps_in"),
             row_numbers_option: Some("row_numbers"),
             ..Capabilities::default()
         }

@@ -69,6 +69,9 @@ coldframe_core::options! {
     pub struct OpenOptions for coldframe_core::OpenOptions {
         /// unit of timestamps; "us" covers years outside 1677 to 2262 and drops nanoseconds
         timestamp_unit: TimestampUnit;
+        /// a time zone: timestamps are then instants, as Spark's ORC reader gives them in a JVM with this zone.
+        /// Without it, and with schema_of="hive", they are the writer's wall clock
+        timestamps_in: Option<String>;
         /// true returns string columns as Arrow dictionaries
         dictionary: bool;
         /// calendar of days before 1582-10-15 in files that do not state it: "hybrid" (Hive up to 3.0, Spark 2),
@@ -126,6 +129,8 @@ impl Keys {
 pub struct Options {
     /// Unit of timestamps.
     pub(crate) timestamp_unit: TimeUnit,
+    /// The zone of the reader, in which timestamps are instants; without it, they are wall clocks.
+    pub(crate) timestamps_in: Option<String>,
     /// Whether strings come as dictionaries.
     pub(crate) dictionary: bool,
     /// The calendar of a file that does not state it.
@@ -158,6 +163,8 @@ impl Options {
     pub fn new(given: &OpenOptions, options: &coldframe_core::OpenOptions) -> Self {
         Self {
             timestamp_unit: given.timestamp_unit.into(),
+            // Hive's conversions are of wall clocks.
+            timestamps_in: given.timestamps_in.clone().filter(|_| given.schema_of != Declares::Hive),
             dictionary: given.dictionary,
             calendar: given.calendar,
             masked: given.masked,

@@ -33,6 +33,8 @@ pub(crate) enum Stored {
     Decimal64,
     /// A date; before 1582, its day number is of the hybrid calendar.
     HybridDate,
+    /// A wall clock that the reader turns into an instant: statistics are of the wall clock.
+    WallClock,
 }
 
 /// Value `i` of a timestamp array in nanoseconds.

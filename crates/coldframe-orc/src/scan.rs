@@ -10,7 +10,7 @@
 //! | [`fetched`] | the bytes of streams: fetched with the unit, or read once a row passes the filter |
 //! | [`decode`], [`batch`] | batches of a stripe, and how the next one is decoded |
 //! | [`readers`] | the columns of a stripe, open at a row |
-//! | [`anchor`], [`statements`], [`tallies`], [`text_bounds`] | what decoded values must agree with: positions, statistics |
+//! | [`anchor`], [`statements`], [`lanes`], [`tallies`], [`text_bounds`] | what decoded values must agree with: positions, statistics |
 //! | [`survey`] | how well the row groups of a column are proved, once one of them has failed |
 //! | [`scout`], [`scouted`], [`handed`] | rows that pass, by the filter's columns; these columns beside the others |
 //! | [`malformed`] | values that their types cannot hold |
@@ -27,6 +27,7 @@ pub(crate) mod fetched;
 pub(crate) mod groups;
 mod handed;
 pub(crate) mod job;
+mod lanes;
 mod malformed;
 pub(crate) mod plan;
 pub(crate) mod ranges;

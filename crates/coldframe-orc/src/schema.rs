@@ -6,7 +6,7 @@
 //! | string, varchar, char | string; a dictionary of it by the option `dictionary` |
 //! | binary, geometry, geography | binary; the coordinate system in the field's metadata |
 //! | date | date32 |
-//! | timestamp, timestamp with local time zone | timestamp, the second in UTC; unit by the option `timestamp_unit` |
+//! | timestamp, timestamp with local time zone | timestamp, the second in UTC; unit by the option `timestamp_unit`. With `timestamps_in`, both in UTC |
 //! | decimal(p, s) | decimal128(p, s); without precision (Hive 0.11) decimal128(38, s), with s the largest of any value and at least 10 |
 //! | list, map, struct | list of `item`, map, struct |
 //! | union | sparse union of `_union_0` .. |
@@ -136,8 +136,12 @@ fn data_type(tree: &TypeTree, column: &Column, options: &Options) -> Result<Data
         Kind::String | Kind::Varchar | Kind::Char => DataType::Utf8,
         Kind::Binary | Kind::Geometry | Kind::Geography => DataType::Binary,
         Kind::Date => DataType::Date32,
-        Kind::Timestamp => DataType::Timestamp(options.timestamp_unit, None),
-        Kind::TimestampInstant => DataType::Timestamp(options.timestamp_unit, Some("UTC".into())),
+        Kind::Timestamp if options.timestamps_in.is_none() => {
+            DataType::Timestamp(options.timestamp_unit, None)
+        }
+        Kind::Timestamp | Kind::TimestampInstant => {
+            DataType::Timestamp(options.timestamp_unit, Some("UTC".into()))
+        }
         Kind::Decimal => {
             let (precision, scale) = decimal(column)?;
             DataType::Decimal128(precision, scale)

@@ -87,6 +87,7 @@ fn capabilities(py: Python<'_>, of: Capabilities) -> PyResult<Bound<'_, PyDict>>
         side_by_side,
         input_formats,
         unit_option,
+        zone_option,
         row_numbers_option,
     } = of;
     let dict = PyDict::new(py);
@@ -105,6 +106,7 @@ fn capabilities(py: Python<'_>, of: Capabilities) -> PyResult<Bound<'_, PyDict>>
     dict.set_item("side_by_side", side_by_side)?;
     dict.set_item("input_formats", input_formats)?;
     dict.set_item("unit_option", unit_option)?;
+    dict.set_item("zone_option", zone_option)?;
     dict.set_item("row_numbers_option", row_numbers_option)?;
     Ok(dict)
 }

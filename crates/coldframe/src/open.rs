@@ -249,6 +249,9 @@ fn open_detected(
     if let Some(name) = format.capabilities().unit_option.filter(|_| options.microseconds) {
         options.extra.entry(name.to_owned()).or_insert_with(|| "us".into());
     }
+    if let Some((name, zone)) = format.capabilities().zone_option.zip(options.timestamps_in.as_ref()) {
+        options.extra.entry(name.to_owned()).or_insert_with(|| zone.as_str().into());
+    }
     if matches!(source, Source::Folder { .. }) && !recorded.is_empty() {
         let table = format.open_recorded(&source, &options, &recorded).map_err(named)?;
         return Ok(File { path, table, recorded: Arc::default(), identity, threads, memory_limit, strings });

@@ -83,12 +83,11 @@ def _add_conversion(parser: argparse.ArgumentParser) -> None:
         help="with --to iceberg: files stay where they are, and only files that Iceberg's readers would get "
         "wrong are converted",
     )
-    parser.add_argument(
+    add_list_option(
+        parser,
         "--detach",
-        action="append",
-        default=[],
-        metavar="TABLE",
-        help="with --adopt: a table, or a pattern of tables, that is to read no file of the source any more: "
+        "TABLE",
+        "with --adopt: a table, or a pattern of tables, that is to read no file of the source any more: "
         "its files that still lie there are converted; repeatable",
     )
     parser.add_argument(

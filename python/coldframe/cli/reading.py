@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -45,6 +44,7 @@ from coldframe.errors import UnsupportedError, unsupported
 from coldframe.file import File
 from coldframe.opening import open
 from coldframe.scanning import Dataset
+from coldframe.tables_file import entry_lines
 
 MANY = "a file, several, a pattern or a directory; may be URLs; - is standard input"
 EACH = "files; may be patterns, directories and URLs; - is standard input"
@@ -276,13 +276,7 @@ def tables_entry(proposal: dict[str, Any] | None) -> str:
             "a proposal of options: the format stores types, or there are no cells to guess from"
         )
     name = str(proposal.get("table", "table")).replace(":", ".").removeprefix("default.")
-    plain = [f"{key} = {json.dumps(value)}" for key, value in proposal.items() if not isinstance(value, dict)]
-    lines = [f"[tables.{json.dumps(name)}]", 'path = "."', *plain]
-    for key, values in proposal.items():
-        if isinstance(values, dict):
-            lines += [f"[tables.{json.dumps(name)}.{key}]"]
-            lines += [f"{json.dumps(column)} = {json.dumps(value)}" for column, value in values.items()]
-    return "\n".join(lines)
+    return "\n".join(entry_lines(name, ".", proposal))
 
 
 def meta(args: argparse.Namespace) -> None:

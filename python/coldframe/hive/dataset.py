@@ -154,7 +154,7 @@ class HiveDataset(Dataset):
     def _bound(self, filter: Filter | None) -> Bound:
         """The table's filter and `filter`, joined by AND."""
         test = both(self._filter, parse(filter))
-        return Bound(None) if test is None else bind(test, self._schema)
+        return Bound(None) if test is None else bind(test, self.schema)
 
     def _raw_for(self, bound: Bound) -> RawDataset:
         partitions = self._partitions_of(bound)
@@ -242,10 +242,6 @@ class HudiDataset(HiveDataset):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return HudiDataset, (self._uris, self.definition, self._locations, self._original, self._given)
-
-    def _bound(self, filter: Filter | None) -> Bound:
-        test = both(self._filter, parse(filter))
-        return Bound(None) if test is None else bind(test, self.schema)
 
     def _raw_for(self, bound: Bound) -> RawDataset:
         return self._raw

@@ -9,7 +9,6 @@ the partition, and a later `ALTER TABLE` changes only the table.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,6 +25,7 @@ from coldframe._coldframe import (
 )
 from coldframe.hive.metadata import POSITIONS, PROVIDER, row_counts
 from coldframe.options import TYPELESS
+from coldframe.tables_file import entry_lines
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -256,14 +256,7 @@ def _quoted(name: str) -> str:
 
 def toml_lines(name: str, path: str, definition: Definition) -> Iterator[str]:
     """The lines of an entry of tables.toml for a table at `path` below the source's root."""
-    yield f"[tables.{json.dumps(name)}]"
-    yield f"path = {json.dumps(path)}"
     options = definition.storage_of().options(definition.format)
-    properties = options.pop("serde_properties", {})
-    for key, value in options.items():
-        yield f"{key} = {json.dumps(value)}"
     if definition.keys:
-        yield f"partitions = {json.dumps(in_hive(definition.keys))}"
-    if isinstance(properties, Mapping) and properties:
-        yield f"[tables.{json.dumps(name)}.serde_properties]"
-        yield from (f"{json.dumps(key)} = {json.dumps(value)}" for key, value in properties.items())
+        options["partitions"] = in_hive(definition.keys)
+    return entry_lines(name, path, options)

@@ -50,6 +50,10 @@ pub struct OpenOptions {
     /// Whether timestamps have microseconds, unless an option sets their unit
     /// ([`super::Capabilities::unit_option`]). This is for consumers that support no finer unit.
     pub microseconds: bool,
+    /// The zone in which timestamps without a zone are instants, unless an option sets it
+    /// ([`super::Capabilities::zone_option`]). This is for consumers such as Spark, whose timestamps are
+    /// instants.
+    pub timestamps_in: Option<String>,
     /// The format's own options by name; an unknown one is an error.
     pub extra: BTreeMap<String, Value>,
 }
@@ -94,6 +98,7 @@ impl fmt::Debug for OpenOptions {
             .field("threads", &self.threads)
             .field("strings", &self.strings)
             .field("microseconds", &self.microseconds)
+            .field("timestamps_in", &self.timestamps_in)
             .field("extra", &self.extra)
             .finish_non_exhaustive()
     }

@@ -78,6 +78,65 @@ fn files(dataset: &Dataset) -> Vec<Given> {
     entries.map(|entry| Given::Entry(FileEntry { listed: false, ..entry.clone() })).collect()
 }
 
+/// Whether the user's columns take instants of the files for wall clocks: `timestamp_ntz` for ORC's `timestamp`.
+pub(super) fn wants_wall_clocks(user: &Schema, dataset: &Dataset) -> Result<bool> {
+    let has_zone = format_named(dataset.lead()?.1.table.format())?.capabilities().zone_option.is_some();
+    if !has_zone {
+        return Ok(false);
+    }
+    let files = dataset.schema()?;
+    are_wall_clocks(user, &files)
+}
+
+fn are_wall_clocks(user: &Schema, files: &Schema) -> Result<bool> {
+    let (mut walls, mut instants) = (Vec::new(), Vec::new());
+    for field in user.fields() {
+        let Some(own) = place(field.name(), files)?.and_then(|name| files.field_with_name(&name).ok()) else {
+            continue;
+        };
+        add_times(own.data_type(), field.data_type(), field.name(), &mut walls, &mut instants);
+    }
+    match (walls.first(), instants.first()) {
+        (Some(wall), Some(instant)) => Err(Error::unsupported(format!(
+            "column {wall} as timestamp_ntz and column {instant} as timestamp in one schema: one of them for all \
+             columns that are timestamps in the files"
+        ))),
+        (wall, _) => Ok(wall.is_some()),
+    }
+}
+
+/// Adds the name of a column to `walls` or `instants` if the files have instants, and the user wants the one or the
+/// other.
+fn add_times<'a>(
+    own: &DataType,
+    user: &DataType,
+    column: &'a str,
+    walls: &mut Vec<&'a str>,
+    instants: &mut Vec<&'a str>,
+) {
+    let mut below = |own: &FieldRef, user: &FieldRef| {
+        add_times(own.data_type(), user.data_type(), column, walls, instants);
+    };
+    match (own, user) {
+        (DataType::Timestamp(_, Some(_)), DataType::Timestamp(_, None)) => walls.push(column),
+        (DataType::Timestamp(_, Some(_)), DataType::Timestamp(_, Some(_))) => instants.push(column),
+        (DataType::List(own), DataType::List(user)) => below(own, user),
+        (DataType::Map(own, _), DataType::Map(user, _)) => {
+            if let (DataType::Struct(own), DataType::Struct(user)) = (own.data_type(), user.data_type()) {
+                own.iter().zip(user).for_each(|(own, user)| below(own, user));
+            }
+        }
+        (DataType::Struct(own), DataType::Struct(user)) => {
+            for field in user {
+                if let Some(own) = own.iter().find(|own| own.name().eq_ignore_ascii_case(field.name())) {
+                    below(own, field);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
 /// Spark reads the times of partitions in the session's time zone.
 fn check_key(field: &Field) -> Result<()> {
     if matches!(field.data_type(), DataType::Timestamp(_, Some(_))) {
@@ -151,4 +210,32 @@ fn unresolved(name: &str, problem: String, files: &Schema) -> Error {
 
 fn listed(names: Vec<&String>) -> String {
     format!("[{}]", names.into_iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_schema::TimeUnit;
+
+    use super::*;
+
+    fn times(zones: [(&str, Option<&str>); 2]) -> Schema {
+        let time = |zone: Option<&str>| DataType::Timestamp(TimeUnit::Microsecond, zone.map(Into::into));
+        let [(flat, first), (nested, second)] = zones;
+        let item = Arc::new(Field::new("item", time(second), true));
+        let list = DataType::List(item);
+        Schema::new(vec![Field::new(flat, time(first), true), Field::new(nested, list, true)])
+    }
+
+    #[test]
+    fn wall_clocks_are_read_if_the_user_wants_them() {
+        let files = times([("t", Some("UTC")), ("l", Some("UTC"))]);
+        for (user, wanted) in [
+            (times([("T", Some("UTC")), ("l", Some("UTC"))]), Some(false)),
+            (times([("t", None), ("other", Some("UTC"))]), Some(true)),
+            (times([("other", None), ("L", None)]), Some(true)),
+            (times([("t", Some("UTC")), ("l", None)]), None),
+        ] {
+            assert_eq!(are_wall_clocks(&user, &files).ok(), wanted, "{user}");
+        }
+    }
 }

@@ -130,7 +130,9 @@ impl<'a> Filter<'a> {
             DataType::Decimal128(_, scale) if hashing != Hashing::Original => {
                 self.has_decimal(values.as_primitive::<Decimal128Type>().value(i), *scale, stored)
             }
-            DataType::Timestamp(unit, _) if hashing == (Hashing::Utf8 { utc: true }) => {
+            DataType::Timestamp(unit, _)
+                if hashing == (Hashing::Utf8 { utc: true }) && stored != Stored::WallClock =>
+            {
                 super::nanoseconds(values, *unit, i).is_none_or(|ns| self.has_instant(ns))
             }
             _ => true,

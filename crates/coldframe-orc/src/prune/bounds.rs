@@ -17,6 +17,7 @@
 //! | string | long ones are truncated: lowerBound <= minimum, upperBound >= maximum | used as bounds |
 //! | char | padded or not | the bounds of both |
 //! | timestamp | before version 6 (ORC-135) in the writer's zone | not used |
+//! | | read as an instant of some zone | widened by more than any zone's offset |
 //! | | some writers round fractions before 1970, others are off by a second; zones before 1900 differ | widened by a second, not used before 1900 |
 //! | date | hybrid calendar before 1582 | not used there |
 //! | decimal of at most 18 digits | wrong in version 6 (ORC-517) | not used |
@@ -163,8 +164,10 @@ fn ends(stats: &ColumnStatistics, to: &DataType, stored: Stored, quirks: Quirks)
         }
         DataType::Timestamp(unit, zone) if quirks.timestamp_statistics => {
             let s = stats.timestamp_statistics.as_ref()?;
-            let low = instant(s.minimum_utc, s.minimum_nanos, 0).map(|ns| ns - SECOND);
-            let high = instant(s.maximum_utc, s.maximum_nanos, 999_999).map(|ns| ns + SECOND);
+            let zones = i128::from(ZONES) * 1_000_000;
+            let more = if stored == Stored::WallClock { zones } else { SECOND };
+            let low = instant(s.minimum_utc, s.minimum_nanos, 0).map(|ns| ns - more);
+            let high = instant(s.maximum_utc, s.maximum_nanos, 999_999).map(|ns| ns + more);
             let array = |ns: Option<i128>| timestamp(ns?, *unit, zone.clone());
             Some((array(low), array(high)))
         }
@@ -314,6 +317,26 @@ mod tests {
     fn may(stats: &ColumnStatistics, to: &DataType, stored: Stored, op: Op, value: ArrayRef) -> bool {
         let column = bounds(stats, to, stored, quirks(1, 6));
         Predicate::compare("x", op, value).may_match(&|_| Some(column.clone()))
+    }
+
+    #[test]
+    fn bounds_of_wall_clocks_hold_in_any_zone() {
+        let stats = with(|s| {
+            s.timestamp_statistics = Some(TimestampStatistics {
+                minimum_utc: Some(1_600_000_000_000),
+                maximum_utc: Some(1_600_000_000_000),
+                ..TimestampStatistics::default()
+            });
+        });
+        let kind = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
+        let at = |hours: i64| {
+            let micros = (1_600_000_000 + hours * 3600) * 1_000_000;
+            Arc::new(TimestampMicrosecondArray::from(vec![micros]).with_timezone("UTC")) as ArrayRef
+        };
+        for (hours, may_be) in [(0, true), (-18, true), (14, true), (-48, false), (48, false)] {
+            assert_eq!(may(&stats, &kind, Stored::WallClock, Op::Eq, at(hours)), may_be, "{hours}");
+        }
+        assert!(!may(&stats, &kind, Stored::Plain, Op::Eq, at(14)), "an instant of the file");
     }
 
     #[test]

@@ -37,7 +37,9 @@ impl Checks {
     ) -> Result<Option<Self>> {
         let quirks = shape.quirks;
         let is_masked = shape.encryption.missing_key(column.id).is_some();
-        let Some(stored) = stored(column, quirks).filter(|_| column.children.is_empty() && !is_masked) else {
+        let Some(stored) =
+            stored(column, field.data_type(), quirks).filter(|_| column.children.is_empty() && !is_masked)
+        else {
             return Ok(None);
         };
         let data_type = match field.data_type() {

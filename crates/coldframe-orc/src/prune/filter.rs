@@ -226,16 +226,17 @@ fn filtered(
     tree: &TypeTree,
     quirks: Quirks,
 ) -> Option<Filtered> {
-    let stored = stored(tree.get(id)?, quirks)?;
+    let stored = stored(tree.get(id)?, data_type, quirks)?;
     Some(Filtered { path: path.to_owned(), id, around, data_type: data_type.clone(), stored, trusted: true })
 }
 
-/// How the values of a column are stored.
-pub(crate) fn stored(column: &Column, quirks: Quirks) -> Option<Stored> {
+/// How the values of a column are stored that are read as `data_type`.
+pub(crate) fn stored(column: &Column, data_type: &DataType, quirks: Quirks) -> Option<Stored> {
     Some(match column.kind {
         Kind::Char => Stored::Char(usize::try_from(column.maximum_length.unwrap_or(0)).ok()?),
         Kind::Decimal if quirks.short_decimals && column.precision <= 18 => Stored::Decimal64,
         Kind::Date if quirks.hybrid => Stored::HybridDate,
+        Kind::Timestamp if matches!(data_type, DataType::Timestamp(_, Some(_))) => Stored::WallClock,
         _ => Stored::Plain,
     })
 }

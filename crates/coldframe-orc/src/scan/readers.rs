@@ -119,6 +119,7 @@ impl Stored {
             compression: Compression { strict, ..shape.tail.compression },
             dictionaries: if strict { &self.strict_dictionaries } else { &self.dictionaries },
             timezone: self.job.layout.writer_timezone.as_deref(),
+            timestamps_in: shape.options.timestamps_in.as_deref(),
             quirks: shape.quirks,
             limits: shape.options.limits,
             rows: self.job.stripe.rows,

@@ -20,6 +20,7 @@ use coldframe_core::{ColumnBounds, Error, OnError, Result};
 
 use super::column::{self, Malformed, MalformedValue};
 use super::job::{Groups, ScanShared};
+use super::lanes::Lanes;
 use super::text_bounds::TextBounds;
 use crate::layout::proto::ColumnStatistics;
 use crate::layout::quirks::Quirks;
@@ -281,7 +282,7 @@ fn add_stated(
 ) -> Option<()> {
     let column = scan.shape.tree.get(id)?;
     let quirks = scan.shape.quirks;
-    let stored = stored(column, quirks)?;
+    let stored = stored(column, data_type, quirks)?;
     let plain = match data_type {
         DataType::Utf8View => &DataType::Utf8,
         DataType::BinaryView => &DataType::Binary,
@@ -499,30 +500,13 @@ impl Stated {
     where
         T::Native: Into<f64>,
     {
-        /// Sums side by side: an addition does not wait for the one before it.
-        const LANES: usize = 8;
-        let (mut sums, mut all, mut outside) = ([0f64; LANES], [0f64; LANES], false);
-        let (least, most) = self.floats.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
-        each_run(array.as_primitive::<T>(), |values| {
-            let (whole, rest) = values.as_chunks::<LANES>();
-            for lanes in whole {
-                for ((value, sum), all) in lanes.iter().zip(&mut sums).zip(&mut all) {
-                    let value: f64 = (*value).into();
-                    *sum += value;
-                    *all += value.abs();
-                    outside |= (value < least) | (value > most);
-                }
-            }
-            for ((value, sum), all) in rest.iter().zip(&mut sums).zip(&mut all) {
-                let value: f64 = (*value).into();
-                *sum += value;
-                *all += value.abs();
-                outside |= (value < least) | (value > most);
-            }
-        });
-        self.facts.floats.0 += sums.iter().sum::<f64>();
-        self.facts.floats.1 += all.iter().sum::<f64>();
-        self.facts.outside |= outside;
+        let mut lanes = Lanes::default();
+        let bounds = self.floats.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
+        each_run(array.as_primitive::<T>(), |values| lanes.add(values, bounds));
+        let (sum, all) = lanes.sums();
+        self.facts.floats.0 += sum;
+        self.facts.floats.1 += all;
+        self.facts.outside |= lanes.are_outside();
     }
 
     fn count_decimals(&mut self, array: &PrimitiveArray<Decimal128Type>) {

@@ -81,17 +81,12 @@ impl DecodeGroup {
             } else {
                 let survey = match unreadable {
                     Some(e) => Survey::all_lost(e, chunk.range.clone(), group.rows),
-                    None => survey(&context, data_type, chunk, bytes.clone(), group.rows, &mut decompressor),
+                    None => survey(&context, data_type, chunk, bytes, group.rows, &mut decompressor),
                 };
                 for (e, bytes, rows) in survey.damage {
                     salvage.lose(column, loss(&group, &context.leaf.name(), &e, bytes, rows));
                 }
-                match &chunk.metadata {
-                    Ok(metadata) if survey.is_whole => {
-                        LeafReader::new(context, metadata, data_type, bytes, chunk.range.start)
-                    }
-                    _ => LeafReader::of_parts(context, data_type, survey.parts),
-                }
+                LeafReader::of_parts(context, data_type, survey.parts)
             };
             readers.insert(place, reader);
         }

@@ -16,19 +16,17 @@ use crate::pages::walk::{Page, PageWalk};
 /// The result of surveying a damaged chunk.
 #[derive(Debug, Default)]
 pub(crate) struct Survey {
-    /// The parts to read, with gaps for lost rows; none of a whole chunk, which is read as it is.
+    /// The parts to read, with gaps for lost rows.
     pub(crate) parts: VecDeque<ChunkPart>,
     /// The losses: the error, the bytes and the rows of each loss.
     pub(crate) damage: Vec<(Error, Range<u64>, Range<u64>)>,
-    /// Whether nothing is damaged.
-    pub(crate) is_whole: bool,
 }
 
 impl Survey {
     /// The survey of a chunk without a readable page.
     pub(crate) fn all_lost(e: Error, bytes: Range<u64>, rows: u64) -> Self {
         let parts = VecDeque::from([ChunkPart::Gap { rows }]);
-        Self { parts, damage: vec![(e, bytes, 0..rows)], is_whole: false }
+        Self { parts, damage: vec![(e, bytes, 0..rows)] }
     }
 
     /// Tries every page of a chunk that should have `rows` rows and ends at `end`. If a page cannot be
@@ -64,7 +62,8 @@ impl Survey {
         let whole = stopped.is_none() && tried.iter().all(|(_, begun)| begun.is_ok());
         let rest = walk.offset()..end.max(walk.offset());
         if whole && counted == rows {
-            return Self { is_whole: true, ..Self::default() };
+            let parts = tried.into_iter().map(|(page, _)| ChunkPart::Page { page, from_first_row: false });
+            return Self { parts: parts.collect(), ..Self::default() };
         }
         if whole {
             let e = Error::corrupt(format!("expected pages of {rows} rows, found {counted}"));

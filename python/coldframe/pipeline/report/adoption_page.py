@@ -9,13 +9,19 @@ from html import escape
 from coldframe.byte_size import size_text
 from coldframe.pipeline.adopt.records import CONVERTED, READS_SOURCE, STAYS, Adoption, TableOutcome
 from coldframe.pipeline.options import Options
-from coldframe.pipeline.report.figures import Cell, duration_text, long_table, share_bars
+from coldframe.pipeline.report.figures import (
+    Cell,
+    duration_text,
+    headline,
+    long_table,
+    rest_of,
+    section,
+    share_bars,
+)
 from coldframe.pipeline.report.pages import document
 from coldframe.pipeline.sink.destination import HOME, open_destination
 
 PAGE = f"{HOME}/adoption.html"
-DRAWN_ROWS = 500
-"""Lines of a table that are drawn before the reader asks for more."""
 MAX_FILES = 100_000
 """Maximum number of converted files that are listed."""
 _REST = "adoption.json"
@@ -51,10 +57,6 @@ def _headline(adoption: Adoption) -> str:
         ("in place", size_text(stays), ""),
         ("converted", size_text(converted), ""),
     ]
-    cells = "".join(
-        f'<div><b class="{colour}">{value}</b><span class="soft">{name}</span></div>'
-        for name, value, colour in figures
-    )
     reads = (
         "The new tables read the files of the source: do not change, move or delete them."
         if any(table.metadata.get(READS_SOURCE, True) for table in adoption.adopted)
@@ -67,13 +69,10 @@ def _headline(adoption: Adoption) -> str:
         counts[verdict_on.reason] += 1
     shares = [(STAYS, stays, ""), (CONVERTED, converted, "")]
     why = [(reason, size, f", {counts[reason]:,} files") for reason, size in reasons.most_common()]
-    return f"""<section class="card{" wrong" if verdict.exit_code else ""}">
-<p class="headline {verdict.colour}">{verdict.mark} {escape(verdict.text)}</p>
-<div class="figures">{cells}</div>
-<p class="soft">{reads}</p>
+    content = f"""<p class="soft">{reads}</p>
 {share_bars("the files of the source", shares)}
-{share_bars("why files were converted", why) if why else ""}
-</section>"""
+{share_bars("why files were converted", why) if why else ""}"""
+    return headline(verdict, figures, content)
 
 
 def _tables(adoption: Adoption) -> str:
@@ -83,11 +82,10 @@ def _tables(adoption: Adoption) -> str:
         [*headers, "remarks"],
         ((not table.verified, *_cells(table)) for table in tables),
         "Tables",
-        drawn=DRAWN_ROWS,
         rest=_REST,
         filter_by="filter tables",
     )
-    return f'<section class="card"><h2>Tables</h2>\n{drawn}</section>'
+    return section("Tables", drawn)
 
 
 def _cells(table: TableOutcome) -> Iterator[Cell]:
@@ -114,17 +112,14 @@ def _converted(adoption: Adoption) -> str:
         ["table", "file", "#bytes", "#rows", "why"],
         files[:MAX_FILES],
         "Converted files",
-        drawn=DRAWN_ROWS,
         rest=_REST,
         filter_by="filter files",
     )
-    more = len(files) - MAX_FILES
-    tail = f'<p class="soft">{more:,} more in {_REST}</p>' if more > 0 else ""
-    return f'<section class="card"><h2>Converted files</h2>\n{drawn}{tail}</section>'
+    return section("Converted files", drawn + rest_of(len(files), MAX_FILES, f"in {_REST}"))
 
 
 def _left_out(adoption: Adoption) -> str:
     if not adoption.left_out_tables:
         return ""
     items = "".join(f"<li>{escape(name)}: {escape(why)}</li>" for name, why in adoption.left_out_tables)
-    return f'<section class="card wrong"><h2>Left out</h2><ul>{items}</ul></section>'
+    return section("Left out", f"<ul>{items}</ul>", is_wrong=True)

@@ -12,9 +12,12 @@ from typing import Any, TypeAlias
 from coldframe.byte_size import size_text
 from coldframe.html_page import json_for_html
 from coldframe.pipeline.report.model import STATUSES
+from coldframe.pipeline.report.verdict import Verdict
 
 Cell: TypeAlias = str | tuple[str, str, str]
 """A text; or a text, its link and its class, of which either may be empty."""
+DRAWN_ROWS = 500
+"""Lines of a table that are drawn before the reader asks for more."""
 MAX_MARKS = 200
 """Maximum number of damaged places on the map of a file."""
 
@@ -42,6 +45,35 @@ def rows_lost_text(lost: Iterable[int | None]) -> str:
     for rows in lost:
         known, unknown = known + (rows or 0), unknown or rows is None
     return f"{known:,}" if not unknown else f"\u2265 {known:,}" if known else "unknown"
+
+
+def section(title: str, content: str, *, is_wrong: bool = False) -> str:
+    """A part of a page."""
+    return f"""<section class="card{" wrong" if is_wrong else ""}"><h2>{escape(title)}</h2>
+{content}</section>"""
+
+
+def headline(verdict: Verdict, figures: Iterable[tuple[str, str, str]], content: str) -> str:
+    """The first part of a page: the verdict, its main figures, and more."""
+    return f"""<section class="card{" wrong" if verdict.exit_code else ""}">
+<p class="headline {verdict.colour}">{verdict.mark} {escape(verdict.text)}</p>
+{large_figures(figures)}
+{content}
+</section>"""
+
+
+def large_figures(figures: Iterable[tuple[str, str, str]]) -> str:
+    """Figures with their names: name, value and class, which may be empty."""
+    cells = "".join(
+        f'<div><b class="{colour}">{value}</b><span class="soft">{name}</span></div>'
+        for name, value, colour in figures
+    )
+    return f'<div class="figures">{cells}</div>'
+
+
+def rest_of(count: int, shown: int, where: str) -> str:
+    """How many of `count` lines a page leaves out, and where they are; empty if there are none."""
+    return f'<p class="soft">{count - shown:,} more {where}</p>' if count > shown else ""
 
 
 def status_bar(counts: Mapping[str, int]) -> str:
@@ -146,14 +178,13 @@ def long_table(
     lines: Iterable[tuple[Any, ...]],
     name: str,
     *,
-    drawn: int,
     rest: str,
     classes: str = "",
     filter_by: str = "",
 ) -> str:
     """A table that the page's script sorts and filters.
 
-    A line begins with whether something is wrong with it; its cells follow. The first `drawn` lines are HTML;
+    A line begins with whether something is wrong with it; its cells follow. The first lines are HTML;
     the others are data, which the script draws on request. `rest` names what has all lines, for readers
     without scripts.
     """
@@ -165,7 +196,7 @@ def long_table(
             _cell(cell, "n" if is_number else "") for cell, is_number in zip(cells, numeric, strict=True)
         )
         + "</tr>"
-        for wrong, *cells in islice(waiting, drawn)
+        for wrong, *cells in islice(waiting, DRAWN_ROWS)
     ]
     text = table(headers, rows, name, classes=f"sorted {classes}".rstrip(), filter_by=filter_by)
     if others := [[int(wrong), *cells] for wrong, *cells in waiting]:

@@ -9,15 +9,13 @@ from html import escape
 
 from coldframe._coldframe import formats, shown
 from coldframe.byte_size import size_text
-from coldframe.pipeline.report.figures import Cell, long_table, share_bars
+from coldframe.pipeline.report.figures import Cell, large_figures, long_table, rest_of, section, share_bars
 from coldframe.pipeline.report.pages import document
 from coldframe.table_listing import ICEBERG, Estate, FoundTable
 
 MAX_BARS = 15
 """Maximum number of bars of a picture."""
 MAX_NAMED = 100
-DRAWN_ROWS = 500
-"""Tables that are drawn before the reader asks for more."""
 
 
 def inventory_page(source: str, estate: Estate) -> str:
@@ -32,7 +30,6 @@ def inventory_page(source: str, estate: Estate) -> str:
         headers,
         lines,
         "Tables",
-        drawn=DRAWN_ROWS,
         rest="the output of coldframe tables --json",
         filter_by="filter tables",
     )
@@ -43,10 +40,8 @@ def inventory_page(source: str, estate: Estate) -> str:
     body = f"""<header><h1>Inventory</h1>
 <p class="soft"><code>{escape(shown(source))}</code></p></header>
 {_headline(tables, estate)}
-<section class="card"><h2>Where the bytes are</h2>
-{_pictures(tables)}</section>
-<section class="card"><h2>Tables</h2>
-{drawn}</section>
+{section("Where the bytes are", _pictures(tables))}
+{section("Tables", drawn)}
 {_remarks("Not examined", estate.unread)}
 {_remarks("Other files", other)}"""
     return document(f"Inventory of {shown(source)}", body)
@@ -62,11 +57,7 @@ def _headline(tables: Sequence[FoundTable], estate: Estate) -> str:
         ("with problems", f"{wrong:,}", "bad" if wrong else ""),
         ("places not examined", f"{len(estate.unread):,}", "bad" if estate.unread else ""),
     ]
-    cells = "".join(
-        f'<div><b class="{colour}">{value}</b><span class="soft">{name}</span></div>'
-        for name, value, colour in figures
-    )
-    return f'<section class="card"><div class="figures">{cells}</div></section>'
+    return f'<section class="card">{large_figures(figures)}</section>'
 
 
 def _pictures(tables: Sequence[FoundTable]) -> str:
@@ -134,6 +125,4 @@ def _remarks(title: str, lines: Sequence[str]) -> str:
     if not lines:
         return ""
     items = "".join(f"<li>{escape(line)}</li>" for line in lines[:MAX_NAMED])
-    more = len(lines) - MAX_NAMED
-    tail = f'<p class="soft">and {more:,} more</p>' if more > 0 else ""
-    return f'<section class="card"><h2>{escape(title)}</h2><ul>{items}</ul>{tail}</section>'
+    return section(title, f"<ul>{items}</ul>{rest_of(len(lines), MAX_NAMED, 'in the source')}")

@@ -18,8 +18,11 @@ from coldframe.html_page import html_page
 from coldframe.pipeline.report.figures import (
     Cell,
     duration_text,
+    headline,
     long_table,
+    rest_of,
     rows_lost_text,
+    section,
     size_bars,
     status_bar,
     table,
@@ -33,8 +36,6 @@ MAX_PROBLEMS = 100
 """Maximum number of tables with problems that are listed above the list of all tables."""
 MAX_ROWS = 100_000
 """Maximum number of tables on the first page."""
-DRAWN_ROWS = 500
-"""Tables that are drawn before the reader asks for more."""
 OWN_PAGES = 1000
 """Of more tables than these, those with few files and no problem share pages."""
 SHARED = 100
@@ -128,21 +129,14 @@ def _headline(report: Report) -> str:
         ("read", size_text(report.bytes_in), ""),
         ("written", size_text(sum(outcome.bytes_out for outcome in tables)), ""),
     ]
-    cells = "".join(
-        f'<div><b class="{colour}">{value}</b><span class="soft">{name}</span></div>'
-        for name, value, colour in figures
-    )
     notes = "".join(f'<p class="soft">{escape(note.text)}</p>' for note in verdict.notes)
     compared = f'<p class="soft">{escape(_sentence(COMPARED))}</p>' if verdict.is_verified else ""
-    return f"""<section class="card{" wrong" if verdict.exit_code else ""}">
-<p class="headline {verdict.colour}">{verdict.mark} {escape(verdict.text)}</p>
-<div class="figures">{cells}</div>
-{compared}{notes}
+    content = f"""{compared}{notes}
 <p class="soft">{report.safe_to_delete:,} sources are listed in <code>safe-to-delete.txt</code></p>
 {status_bar(report.statuses)}
 {size_bars(report.bytes_in, sum(outcome.bytes_out for outcome in tables))}
-{timeline_chart(report.timeline)}
-</section>"""
+{timeline_chart(report.timeline)}"""
+    return headline(verdict, figures, content)
 
 
 def _sentence(text: str) -> str:
@@ -159,11 +153,9 @@ def _problems(report: Report, links: Sequence[str]) -> str:
         f'<li><a href="{at}">{escape(broken.name)}</a>: {check(broken)}{_first_error(broken)}</li>'
         for at, broken in wrong[:MAX_PROBLEMS]
     )
-    more = len(wrong) - MAX_PROBLEMS
-    tail = f'<p class="soft">and {more:,} more, in the table below</p>' if more > 0 else ""
+    tail = rest_of(len(wrong), MAX_PROBLEMS, "in the table below")
     title = f"Problems in {len(wrong):,} of {len(report.tables):,} tables"
-    return f"""<section class="card wrong"><h2>{title}</h2>
-<ul>{items}</ul>{tail}</section>"""
+    return section(title, f"<ul>{items}</ul>{tail}", is_wrong=True)
 
 
 def _first_error(outcome: TableReport) -> str:
@@ -181,8 +173,6 @@ def _tables(report: Report, links: Sequence[str]) -> str:
     linked = [(at, outcome, _is_wrong(outcome)) for at, outcome in zip(links, report.tables, strict=True)]
     linked.sort(key=lambda some: not some[2])
     lines = ((wrong, *_table_cells(at, outcome)) for at, outcome, wrong in linked[:MAX_ROWS])
-    more = len(linked) - MAX_ROWS
-    tail = f'<p class="soft">{more:,} more tables in report.json</p>' if more > 0 else ""
     headers = [
         "table",
         "format",
@@ -194,11 +184,8 @@ def _tables(report: Report, links: Sequence[str]) -> str:
         "#after",
         "verdict",
     ]
-    drawn = long_table(
-        headers, lines, "Tables", filter_by="filter tables", drawn=DRAWN_ROWS, rest="report.json"
-    )
-    return f"""<section class="card"><h2>Tables</h2>
-{drawn}{tail}</section>"""
+    drawn = long_table(headers, lines, "Tables", filter_by="filter tables", rest="report.json")
+    return section("Tables", drawn + rest_of(len(linked), MAX_ROWS, "tables in report.json"))
 
 
 def _table_cells(link: str, outcome: TableReport) -> list[Cell]:
@@ -224,8 +211,7 @@ def findings_list(findings: Findings) -> str:
         f'<li class="{"bad" if finding.is_wrong else "part"}">{escape(str(finding))}</li>'
         for finding in findings.shown[:MAX_FINDINGS]
     )
-    more = len(findings) - MAX_FINDINGS
-    tail = f'<p class="soft">{more:,} more in report.json</p>' if more > 0 else ""
+    tail = rest_of(len(findings), MAX_FINDINGS, "in report.json")
     return f"<h3>Differences from the metastore</h3><ul>{rows}</ul>{tail}"
 
 
@@ -236,9 +222,8 @@ def _metastore(report: Report) -> str:
     for findings in (report.metastore.findings, *(outcome.metastore for outcome in report.tables)):
         for outcome in findings:
             every.add(outcome)
-    return f"""<section class="card"><h2>Hive metastore</h2>
-<p class="soft">{escape(report.metastore.summary)}</p>
-{findings_list(every)}</section>"""
+    summary = f'<p class="soft">{escape(report.metastore.summary)}</p>'
+    return section("Hive metastore", f"{summary}\n{findings_list(every)}")
 
 
 def _left_out(report: Report) -> str:
@@ -268,9 +253,8 @@ def _names(title: str, what: str, names: Sequence[str]) -> str:
     if not names:
         return ""
     items = "".join(f"<li><code>{escape(name)}</code></li>" for name in names[:100])
-    more = f'<p class="soft">{len(names) - 100:,} more in report.json</p>' if len(names) > 100 else ""
-    return f"""<section class="card"><h2>{title}</h2>
-<p class="soft">{len(names):,} {what}</p><ul>{items}</ul>{more}</section>"""
+    more = rest_of(len(names), 100, "in report.json")
+    return section(title, f'<p class="soft">{len(names):,} {what}</p><ul>{items}</ul>{more}')
 
 
 def _trend(report: Report) -> str:
@@ -289,8 +273,7 @@ def _trend(report: Report) -> str:
         "#safe to delete",
         "verdict",
     ]
-    return f"""<section class="card"><h2>Runs</h2>
-{table(headers, rows, "Runs into this target")}</section>"""
+    return section("Runs", table(headers, rows, "Runs into this target"))
 
 
 def _run_row(run: Mapping[str, Any]) -> str:

@@ -14,7 +14,9 @@ from coldframe.pipeline.report.figures import (
     grouped,
     long_table,
     number_text,
+    rest_of,
     rows_lost_text,
+    section,
     size_bars,
     status_bar,
     table,
@@ -30,8 +32,6 @@ MAX_PLACES = 10
 """Maximum number of damaged places of a file that are listed with their offsets."""
 MAX_FILES = 10_000
 """Maximum number of listed files."""
-DRAWN_FILES = 500
-"""Files that are drawn before the reader asks for more."""
 
 
 def table_page(report: Report, outcome: TableReport) -> str:
@@ -114,11 +114,9 @@ def _damage(outcome: TableReport) -> str:
         f"<td>{escape(structure)}</td><td>{escape(reason)}</td></tr>"
         for structure, reason, count, lost in kinds[:MAX_KINDS]
     )
-    more = len(kinds) - MAX_KINDS
-    tail = f'<p class="soft">{more:,} more kinds in files.jsonl</p>' if more > 0 else ""
-    headers = ["#places", "#rows lost", "structure", "reason"]
-    return f"""<section class="card"><h2>Damage: {lost_text(outcome)} rows lost</h2>
-{table(headers, rows, "Kinds of damage")}{tail}</section>"""
+    drawn = table(["#places", "#rows lost", "structure", "reason"], rows, "Kinds of damage")
+    tail = rest_of(len(kinds), MAX_KINDS, "kinds in files.jsonl")
+    return section(f"Damage: {lost_text(outcome)} rows lost", drawn + tail)
 
 
 def _problems(outcome: TableReport) -> str:
@@ -127,11 +125,8 @@ def _problems(outcome: TableReport) -> str:
     if not files:
         return ""
     items = "\n".join(_problem(file) for file in islice(files, MAX_PROBLEMS))
-    more = len(files) - MAX_PROBLEMS
-    tail = f'<p class="soft">{more:,} more in the list below and in files.jsonl</p>' if more > 0 else ""
-    return f"""<section class="card"><h2>Files with problems: {len(files):,}</h2>
-{items}
-{tail}</section>"""
+    tail = rest_of(len(files), MAX_PROBLEMS, "in the list below and in files.jsonl")
+    return section(f"Files with problems: {len(files):,}", f"{items}\n{tail}")
 
 
 def _problem(file: FileReport) -> str:
@@ -170,14 +165,9 @@ def _places(file: FileReport) -> str:
 def _files(outcome: TableReport) -> str:
     """A line per file."""
     lines = (_file_cells(file) for file in islice(outcome.files, MAX_FILES))
-    more = len(outcome.files) - MAX_FILES
-    tail = f'<p class="soft">{more:,} more in files.jsonl</p>' if more > 0 else ""
     headers, rest = ["file", "outcome", "#rows", "#before", "#after"], "files.jsonl"
-    drawn = long_table(
-        headers, lines, "Files", classes="files", filter_by="filter files", drawn=DRAWN_FILES, rest=rest
-    )
-    return f"""<section class="card"><h2>Files</h2>
-{drawn}{tail}</section>"""
+    drawn = long_table(headers, lines, "Files", classes="files", filter_by="filter files", rest=rest)
+    return section("Files", drawn + rest_of(len(outcome.files), MAX_FILES, "in files.jsonl"))
 
 
 def _file_cells(file: FileReport) -> tuple[Any, ...]:

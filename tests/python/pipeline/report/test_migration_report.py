@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from estates import Estate
 
-from coldframe.pipeline.report import pages, progress
+from coldframe.pipeline.report import figures, pages, progress
 from coldframe.pipeline.report.figures import duration_text, rows_lost_text
 from coldframe.pipeline.report.model import FileReport, Report, TableReport
 from coldframe.pipeline.report.pages import page
@@ -114,7 +114,7 @@ def test_many_tables_without_problems_share_pages(estate: Estate, monkeypatch: p
     monkeypatch.setattr(pages, "OWN_PAGES", 5)
     monkeypatch.setattr(pages, "SHARED", 2)
     monkeypatch.setattr(pages, "SHARED_FILES", 1)
-    monkeypatch.setattr(pages, "DRAWN_ROWS", 3)
+    monkeypatch.setattr(figures, "DRAWN_ROWS", 3)
     for number in range(6):
         estate.orc(f"t{number}/1", {"a": [number]})
     estate.orc("t1/2", {"a": [1]})

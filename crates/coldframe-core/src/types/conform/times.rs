@@ -23,7 +23,7 @@ pub(super) fn timestamps(
     if label.is_none() != zone.is_none() {
         return Err(Error::schema(format!(
             "column {column}: expected {target}, found {own_type} (an instant is not a wall clock time, which is \
-             timestamp_ntz)"
+             timestamp_ntz; of ORC, the option timestamps_in reads instants in a time zone)"
         )));
     }
     // Casting timestamps to integers and back keeps the numbers.

@@ -111,6 +111,8 @@ pub(crate) struct Input<'a> {
     pub(crate) dictionaries: &'a Dictionaries,
     /// Java's name of the writer's zone.
     pub(crate) timezone: Option<&'a str>,
+    /// The name of the reader's zone, if timestamps are instants.
+    pub(crate) timestamps_in: Option<&'a str>,
     /// The calendar, and how decimals are stored.
     pub(crate) quirks: Quirks,
     /// The limits on memory.

@@ -9,7 +9,7 @@
 use arrow_array::{Array, ArrayRef, ListArray, MapArray, StructArray, UnionArray};
 use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, FieldRef, Fields, UnionFields};
-use coldframe_core::arrays::with_nulls;
+use coldframe_core::arrays::{offsets, with_nulls};
 use coldframe_core::{Error, ErrorContext, Result, arrow_error};
 
 use super::input::{Bound, Input};
@@ -161,10 +161,8 @@ impl Lengths {
         let total: u64 = lengths.iter().map(|n| u64::from(*n)).sum();
         let bytes = |elements: u64| elements.saturating_mul(self.element);
         self.bound.check("the elements of a batch", bytes(total), || bytes(self.most))?;
-        let lengths = lengths.into_iter().map(|n| n as usize);
-        let total = usize::try_from(total).unwrap_or(usize::MAX);
-        self.offsets = OffsetBuffer::from_lengths(lengths);
-        Ok((validity, total))
+        self.offsets = offsets_of(&lengths, total)?;
+        Ok((validity, usize::try_from(total).unwrap_or(usize::MAX)))
     }
 
     /// Of the rows that were read last, those that `kept` selects: their nulls, their offsets among the elements that are
@@ -195,6 +193,22 @@ impl Lengths {
             malformed.row = row_of(&self.offsets, malformed.row);
         }
     }
+}
+
+/// The offsets of lists with these lengths, `total` together. Arrow's constructor tests each addition.
+fn offsets_of(lengths: &[u32], total: u64) -> Result<OffsetBuffer<i32>> {
+    if i32::try_from(total).is_err() {
+        return Err(Error::corrupt(format!("expected fewer than 2^31 elements in a batch, found {total}")));
+    }
+    let mut at = 0u32;
+    let ends = lengths.iter().map(|length| {
+        at = at.wrapping_add(*length);
+        at.cast_signed()
+    });
+    let mut all = Vec::with_capacity(lengths.len() + 1);
+    all.push(0);
+    all.extend(ends);
+    offsets(all)
 }
 
 /// The lists or maps that a filter keeps.

@@ -6,7 +6,8 @@
 //! ```
 //!
 //! ORC specification v1, "Timestamp Columns". The reader returns the writer's wall clock, or the instant in
-//! UTC for timestamps with local time zone. If an instant before 1970 has a fraction of a millisecond or
+//! UTC for timestamps with local time zone. With the zone of a reader, timestamps are instants as well: see
+//! [`Reader`]. If an instant before 1970 has a fraction of a millisecond or
 //! more, Java stores it one second later, and the reader undoes this. The C++ writer in pyarrow stores
 //! truncated seconds and negative nanoseconds.
 
@@ -36,7 +37,8 @@ use crate::schema;
 const MILLI: i64 = 999_999;
 const SECOND: i64 = 1_000_000_000;
 /// 1582-10-15 in seconds.
-const CUTOVER: i64 = calendar::CUTOVER * 86_400;
+const CUTOVER: i64 = calendar::CUTOVER * DAY;
+const DAY: i64 = 86_400;
 /// 2015-01-01T00:00:00 in UTC.
 const BASE: i64 = 1_420_070_400;
 
@@ -46,7 +48,10 @@ const BATCH: usize = 1024;
 pub(super) fn reader(input: &Input<'_>, column: &Column, field: &Field) -> Result<Box<dyn ColumnReader>> {
     let version = input.version(column.id)?;
     let instant = column.kind == Kind::TimestampInstant;
-    let zone = Zone::named(input.timezone.filter(|_| !instant))?;
+    let own = input.timezone.filter(|_| !instant);
+    let zone = Zone::named(own.or(input.timestamps_in.filter(|_| !instant)))?;
+    let reader = input.timestamps_in.filter(|_| !instant);
+    let reader = reader.map(|name| Reader::new(&zone, name)).transpose()?;
     boxed(Timestamps {
         present: input.present(column.id)?,
         seconds: input.integers(column.id, StreamKind::Data, version, true)?,
@@ -56,6 +61,7 @@ pub(super) fn reader(input: &Input<'_>, column: &Column, field: &Field) -> Resul
         clock: Clock {
             base: base(&zone),
             zone,
+            reader,
             instant,
             unit: schema::unit_of(field.data_type()),
             hybrid: input.quirks.hybrid,
@@ -214,21 +220,76 @@ impl Timestamps {
     }
 }
 
+/// 1900-01-01 in seconds: from there on, the two sets of Java's time zones agree.
+const YEAR_1900: i64 = -2_208_988_800;
+
+/// The zone of a reader for which timestamps are instants, as in Spark:
+///
+/// ```text
+/// stored                                   an instant by java.util's zones
+/// other rules than the writer's zone       the instant at which the reader's clock shows what the writer's showed
+/// before 1900                              the instant at which java.time's clock shows what java.util's shows
+/// ```
+/// With the same rules, a clock that is turned back is no question. Source: `TimestampTreeReader` in orc-core,
+/// `convertBetweenTimezones`, and Spark's `rebaseJulianToGregorianMicros`.
+struct Reader {
+    zone: Arc<Zone>,
+    /// Whether the writer's zone has the same rules.
+    same: bool,
+}
+
+impl Reader {
+    fn new(writer: &Zone, name: &str) -> Result<Self> {
+        let zone = Zone::named(Some(name)).within(|| "option `timestamps_in`")?;
+        Ok(Self { same: zone.has_same_rules(writer), zone })
+    }
+
+    /// The instant for a stored one.
+    fn instant(&self, writer: &Zone, stored: i64, hybrid: bool) -> i64 {
+        let instant = if self.same { stored } else { writer.instant_in(&self.zone, stored) };
+        if instant >= YEAR_1900 {
+            return instant;
+        }
+        let mut wall = self.zone.wall_clock(instant);
+        if hybrid && wall < CUTOVER {
+            wall = calendar::hybrid_to_proleptic_seconds(wall);
+        }
+        self.zone.early_instant(wall)
+    }
+
+    /// Of the instants around `stored` with the writer's offset `offset`, those that all move by the same seconds:
+    /// the first, the end, and these seconds.
+    fn span(&self, stored: i64, offset: i64) -> (i64, i64, i64) {
+        if self.same {
+            return (i64::MIN, i64::MAX, 0);
+        }
+        let (start, end, own) = self.zone.span(stored);
+        // No clocks differ by more than a day.
+        (start.saturating_add(2 * DAY), end.saturating_sub(2 * DAY), offset - own)
+    }
+}
+
 /// Converts stored numbers to values.
 struct Clock {
     base: i64,
+    /// The writer's zone.
     zone: Arc<Zone>,
+    reader: Option<Reader>,
     instant: bool,
     unit: TimeUnit,
     hybrid: bool,
 }
 
 impl Clock {
-    /// The shift from stored seconds to seconds of the wall clock, if all `values` are since 1970, in range,
-    /// and have a common zone offset.
+    /// The shift from stored seconds to seconds of the wall clock (of the instant, with a reader's zone), if all
+    /// `values` are since 1970, in range, and have a common zone offset.
     fn usual_shift(&self, values: &[u64]) -> Option<i64> {
         let first = values.first()?.cast_signed().checked_add(self.base)?;
-        let (start, end, offset) = self.zone.span(first);
+        let (mut start, mut end, mut offset) = self.zone.span(first);
+        if let Some(reader) = &self.reader {
+            let (from, to, shift) = reader.span(first, offset);
+            (start, end, offset) = (start.max(from), end.min(to), shift);
+        }
         let latest = i64::MAX / SECOND - 1;
         let (from, to) = (start.max(0).max(-offset), end.min(latest - offset));
         let (least, most) = (from.checked_sub(self.base)?, (to - 1).checked_sub(self.base)?);
@@ -292,13 +353,17 @@ impl Clock {
             if seconds < 0 && nanos > MILLI {
                 seconds = seconds.wrapping_sub(1);
             }
-            if !(start..end).contains(&seconds) {
-                (start, end, offset) = self.zone.span(seconds);
-            }
-            let mut wall = seconds.wrapping_add(offset);
-            if self.hybrid && wall < CUTOVER {
-                wall = calendar::hybrid_to_proleptic_seconds(wall);
-            }
+            let wall = match &self.reader {
+                Some(reader) => reader.instant(&self.zone, seconds, self.hybrid),
+                None => {
+                    if !(start..end).contains(&seconds) {
+                        (start, end, offset) = self.zone.span(seconds);
+                    }
+                    let wall = seconds.wrapping_add(offset);
+                    let is_julian = self.hybrid && wall < CUTOVER;
+                    if is_julian { calendar::hybrid_to_proleptic_seconds(wall) } else { wall }
+                }
+            };
             let (per_second, fraction) = match self.unit {
                 TimeUnit::Microsecond => (1_000_000, nanos.div_euclid(1000)),
                 _ => (SECOND, nanos),
@@ -368,7 +433,14 @@ mod tests {
     fn the_first_and_last_values_of_a_unit_are_read() {
         let zone = Zone::named(None).unwrap();
         for (unit, per_second) in [(TimeUnit::Microsecond, 1_000_000), (TimeUnit::Nanosecond, SECOND)] {
-            let clock = Clock { base: base(&zone), zone: zone.clone(), instant: false, unit, hybrid: false };
+            let clock = Clock {
+                base: base(&zone),
+                zone: zone.clone(),
+                reader: None,
+                instant: false,
+                unit,
+                hybrid: false,
+            };
             let read = |value: i64, more: i64| {
                 let nanos = value.rem_euclid(per_second) * (SECOND / per_second);
                 let mut second = value.div_euclid(per_second) - clock.base;
@@ -385,13 +457,56 @@ mod tests {
         }
     }
 
+    /// Values of Spark 4.3 in JVMs of these zones.
+    #[test]
+    fn timestamps_are_the_instants_that_spark_returns() {
+        let (new_york, berlin, kolkata) = ("America/New_York", "Europe/Berlin", "Asia/Kolkata");
+        let second = |text: &str| {
+            let parts: Vec<i64> = text.split(['-', 'T', ':']).map(|part| part.parse().unwrap()).collect();
+            let day = calendar::Civil::new(parts[0], parts[1], parts[2]).days();
+            day * DAY + parts[3] * 3600 + parts[4] * 60 + parts[5]
+        };
+        for (writer, reader, stored, read) in [
+            // An hour that occurs twice.
+            (new_york, new_york, "2021-11-07T05:30:00", "2021-11-07T05:30:00"),
+            (new_york, new_york, "2021-11-07T06:30:00", "2021-11-07T06:30:00"),
+            (new_york, berlin, "2021-11-07T05:30:00", "2021-11-07T00:30:00"),
+            (new_york, berlin, "2021-11-07T06:30:00", "2021-11-07T00:30:00"),
+            (berlin, new_york, "2021-03-28T01:30:00", "2021-03-28T07:30:00"),
+            (berlin, kolkata, "2021-10-31T00:30:00", "2021-10-30T21:00:00"),
+            (berlin, "UTC", "2021-10-31T00:30:00", "2021-10-31T02:30:00"),
+            (new_york, kolkata, "1919-06-01T00:00:00", "1919-05-31T14:30:00"),
+            // Local mean time.
+            (new_york, kolkata, "1899-12-31T23:00:00", "1899-12-31T12:38:50"),
+            (berlin, new_york, "1899-12-31T23:00:00", "1900-01-01T05:00:00"),
+            (new_york, new_york, "1899-12-31T23:00:00", "1899-12-31T23:00:00"),
+        ] {
+            let zone = Zone::named(Some(writer)).unwrap();
+            let reader = Some(Reader::new(&zone, reader).unwrap());
+            let unit = TimeUnit::Microsecond;
+            let clock = Clock { base: base(&zone), zone, reader, instant: false, unit, hybrid: true };
+            let mut values = [(second(stored) - clock.base).cast_unsigned()];
+            clock.convert(&mut values, &[0], 0, &mut Vec::new()).unwrap();
+            assert_eq!(values[0].cast_signed() / 1_000_000, second(read), "{writer} {stored}");
+        }
+        assert!(Reader::new(&Zone::named(None).unwrap(), "Mars/Olympus").is_err());
+    }
+
     #[test]
     fn fast_and_slow_conversions_agree() {
-        for zone in ["UTC", "America/New_York", "Asia/Kolkata"] {
+        let zones = [
+            ("UTC", None),
+            ("America/New_York", None),
+            ("Asia/Kolkata", None),
+            ("America/New_York", Some("America/New_York")),
+            ("America/New_York", Some("Australia/Lord_Howe")),
+        ];
+        for (zone, reader) in zones {
             let zone = Zone::named(Some(zone)).unwrap();
             for unit in [TimeUnit::Nanosecond, TimeUnit::Microsecond] {
-                let clock =
-                    Clock { base: base(&zone), zone: zone.clone(), instant: false, unit, hybrid: true };
+                let reader = reader.map(|name| Reader::new(&zone, name).unwrap());
+                let base = base(&zone);
+                let clock = Clock { base, zone: zone.clone(), reader, instant: false, unit, hybrid: true };
                 let mut usual = 0;
                 for start in [-2_000_000_000i64, -1_420_070_400, 0, 7_000_000, 600_000_000, 9_000_000_000] {
                     let stored: Vec<u64> = (0..50).map(|n| (start + n * 1000).cast_unsigned()).collect();
@@ -414,8 +529,14 @@ mod tests {
         assert_eq!(usual_nanoseconds(u64::MAX), None);
         assert_eq!(usual_nanoseconds(10 << 3 | 7), None);
         let zone = Zone::named(None).unwrap();
-        let clock =
-            Clock { base: base(&zone), zone, instant: false, unit: TimeUnit::Nanosecond, hybrid: false };
+        let clock = Clock {
+            base: base(&zone),
+            zone,
+            reader: None,
+            instant: false,
+            unit: TimeUnit::Nanosecond,
+            hybrid: false,
+        };
         assert!(!clock.convert_repeated(&mut [0], u64::MAX));
     }
 }

@@ -143,13 +143,13 @@ fn stretches(bad: &[Cell], data: &[u8]) -> Vec<Range<usize>> {
 /// The stretch with the zeros that begin or end in it, if these are many.
 fn zeros_around(data: &[u8], bytes: &Range<usize>) -> Range<usize> {
     let is_zero = |byte: &&u8| **byte == 0;
-    let count = |found: usize| if found >= ZEROS { found } else { 0 };
+    let many = |zeros: usize| if zeros >= ZEROS { zeros } else { 0 };
     // From the last byte of the stretch that is not zero on, and up to its first.
     let inside = data.get(bytes.clone()).unwrap_or_default();
     let last = bytes.end - inside.iter().rev().take_while(is_zero).count();
     let first = bytes.start + inside.iter().take_while(is_zero).count();
-    let behind = count(data.get(last..).unwrap_or_default().iter().take_while(is_zero).count());
-    let before = count(data.get(..first).unwrap_or_default().iter().rev().take_while(is_zero).count());
+    let behind = many(data.get(last..).unwrap_or_default().iter().take_while(is_zero).count());
+    let before = many(data.get(..first).unwrap_or_default().iter().rev().take_while(is_zero).count());
     first - before..last + behind
 }
 

@@ -109,6 +109,8 @@ pub(super) struct Opening {
     /// As `strings` in the message of the request.
     #[prost(uint32, tag = "13")]
     pub(super) strings: u32,
+    #[prost(string, optional, tag = "14")]
+    pub(super) timestamps_in: Option<String>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]

@@ -92,6 +92,7 @@ pub(super) fn opening(message: &message::Opening, bound: &Bound) -> Result<Openi
         },
         threads: message.threads.map(|threads| size(threads, "the threads")).transpose()?,
         microseconds: message.microseconds,
+        timestamps_in: message.timestamps_in.clone(),
         strings: strings(message.strings)?,
         extra,
     };

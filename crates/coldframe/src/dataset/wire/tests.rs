@@ -46,6 +46,7 @@ fn file(path: &str) -> SplitFile {
         extra,
         threads: Some(3),
         microseconds: true,
+        timestamps_in: Some("Asia/Kolkata".to_owned()),
         ..OpenOptions::default()
     };
     let storage = Arc::new(Stores(BTreeMap::from([("secret_access_key".to_owned(), "hush".to_owned())])));

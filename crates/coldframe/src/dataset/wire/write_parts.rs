@@ -73,6 +73,7 @@ pub(super) fn opening(
         ],
         threads: options.threads.map(|threads| threads as u64),
         microseconds: options.microseconds,
+        timestamps_in: options.timestamps_in.clone(),
         extra: Some(value(&Value::Map(pairs.collect()))),
         asks_for_keys: options.key_source.is_some(),
         foreign_storage: storage.is_none(),

@@ -295,17 +295,17 @@ final class HiveTable implements SupportsRead {
     List<String> columns = new ArrayList<>();
     for (Object column : (List<?>) Reflected.call(storage, "getCols")) {
       String type = Reflected.text(column, "getType");
-      checkTypes(Reflected.text(column, "getName"), type);
+      checkTypes(Reflected.text(column, "getName"), type, ORC_FILES.equals(Reflected.text(storage, "getInputFormat")));
       columns.add("`" + Reflected.text(column, "getName").replace("`", "``") + "` " + type);
     }
     return String.join(", ", columns);
   }
 
   /**
-   * Leaves the table to Spark if it reads a type differently. Spark converts Hive's local timestamps to
-   * instants with the JVM's time zone, which is ambiguous if that zone has daylight saving time.
+   * Leaves the table to Spark if it reads a type differently. Spark's readers of RCFiles convert local timestamps to
+   * instants with the JVM's time zone, and the library does so for ORC files only.
    */
-  private void checkTypes(String column, String type) throws HiveScans.FallbackToSpark {
+  private void checkTypes(String column, String type, boolean isOrc) throws HiveScans.FallbackToSpark {
     String bare = type.replaceAll("[A-Za-z0-9_]+:", "");
     for (String word : bare.split("[^A-Za-z_]+")) {
       // ORC files store the lengths of char and varchar, and Spark pads their values.
@@ -314,7 +314,7 @@ final class HiveTable implements SupportsRead {
         throw new HiveScans.FallbackToSpark("column " + column + " is " + type);
       }
     }
-    if (bare.contains("timestamp") && !ZoneId.systemDefault().normalized().equals(ZoneOffset.UTC)) {
+    if (!isOrc && bare.contains("timestamp") && !ZoneId.systemDefault().normalized().equals(ZoneOffset.UTC)) {
       throw new HiveScans.FallbackToSpark("column " + column + " has timestamps, and the JVM's time zone is not UTC");
     }
   }

@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TimeZone;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.logging.Logger;
 import org.apache.spark.sql.types.DataType;
@@ -59,7 +60,7 @@ final class OpenTable {
     // Tables of Hive are read as Hive's readers read them.
     Places places = Places.of(ofHive ? options : FileOptions.of(options));
     return "{\"options\":" + Json.object(places.options) + ",\"session\":" + Json.object(places.session)
-        + ",\"schema\":" + schema + ",\"folders\":" + folders + "}";
+        + ",\"zone\":" + Json.text(TimeZone.getDefault().getID()) + ",\"schema\":" + schema + ",\"folders\":" + folders + "}";
   }
 
   /**
@@ -90,12 +91,12 @@ final class OpenTable {
   }
 
   /**
-   * Columns as JSON for the native library. Timestamps of Hive tables have no zone in the library; in Spark
+   * Columns as JSON for the native library. Timestamps of Hive's RCFiles have no zone in the library; in Spark
    * they are instants, which have the same microseconds in UTC.
    */
   String json(StructType columns) {
     String json = columns.json();
-    return ofHive ? json.replaceAll("(\"(?:type|elementType|keyType|valueType)\":\"timestamp)\"", "$1_ntz\"") : json;
+    return ofHive && !"orc".equals(options.get("format")) ? json.replaceAll("(\"(?:type|elementType|keyType|valueType)\":\"timestamp)\"", "$1_ntz\"") : json;
   }
 
   /** Opens the table now. */
