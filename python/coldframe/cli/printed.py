@@ -5,6 +5,7 @@ pyarrow takes longer to import than a few rows take to read.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,9 +13,12 @@ from coldframe.arrow import without_numpy
 from coldframe.batches import DEFAULT_BATCH_SIZE
 from coldframe.errors import warn
 from coldframe.file import File
+from coldframe.logs import watched
 from coldframe.scanning import Dataset
 
 __all__ = ["printed_columns", "printed_rows"]
+
+_log = logging.getLogger(__name__)
 
 
 def printed_columns(rows: File | Dataset) -> list[tuple[str, str, bool]]:
@@ -35,13 +39,14 @@ def printed_rows(
     scan = rows._raw.scan(
         columns=None if columns is None else list(columns),
         limit=limit,
-        batch_size=min(limit, DEFAULT_BATCH_SIZE),
+        # More rows are decoded than are printed: a wrong schema may only show in a later one.
+        batch_size=DEFAULT_BATCH_SIZE,
         threads=1,
         read_ahead=False,
         strings="plain",
     )
     printed: list[tuple[Any, ...]] = []
-    for batch in scan:
+    for batch in watched(_log, logging.INFO, "reading %s", rows.path, batches=scan):
         values = batch.printed()
         if not values:  # a type that is not known here, or rows without columns
             return None
