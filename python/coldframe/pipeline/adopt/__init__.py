@@ -200,7 +200,6 @@ def _bring(
     outcome.notes = sorted({item.assumed for item in files if item.assumed is not None})
     if plan:
         return
-    os.makedirs(destination.path(HOME), exist_ok=True)
     new = Ledger(
         uuid.uuid4().hex,
         table.name,
