@@ -342,8 +342,7 @@ impl TableFile for MetadataTable {
     }
 
     fn notices(&self) -> Result<Vec<Notice>> {
-        let texts = if self.is_complete { &[] } else { self.lacking.as_slice() };
-        Ok(texts.iter().cloned().map(Notice::PartialTable).collect())
+        Ok(missing::notices(&self.lacking, self.is_complete))
     }
 
     /// A split is a range of file groups, by number.

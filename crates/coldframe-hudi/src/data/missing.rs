@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use coldframe_core::io::Folder;
-use coldframe_core::{Damage, Error, Limits, Result};
+use coldframe_core::{Damage, Error, Limits, Notice, Result};
 
 use crate::data::commit::Commit;
 use crate::data::files::{Groups, Named, Slice};
@@ -128,8 +128,8 @@ pub(crate) fn of_metadata(
     Ok((lost, lacking_of(root, &files.instants, &visible, &unrecorded)?))
 }
 
-/// Which of the files that must be there `blocks`, those of all logs, do not make up for: another log may have the blocks
-/// of a missing one.
+/// Fails if commits wrote blocks that no log has: those of a file in `missing` or `logged`. A later log may repeat the
+/// blocks of a missing one. `blocks`: those of all logs.
 pub(crate) fn check_blocks(blocks: &[&Block], missing: &[Named], logged: &[Named]) -> Result<()> {
     let is_there = |file: &&Named| {
         blocks.iter().filter(|block| block.kind != BlockKind::Corrupt).any(|block| {
@@ -230,6 +230,12 @@ fn unfinished(folder: &dyn Folder, visible: &Visible<'_>) -> Result<Option<(usiz
         }
     }
     Ok(started.first().map(|first| (started.len(), (*first).to_owned())))
+}
+
+/// What a table lacks, as warnings; none for a complete table, which records it as damage.
+pub(crate) fn notices(lacking: &[String], is_complete: bool) -> Vec<Notice> {
+    let texts = if is_complete { &[] } else { lacking };
+    texts.iter().cloned().map(Notice::PartialTable).collect()
 }
 
 /// What a table lacks, as damage.

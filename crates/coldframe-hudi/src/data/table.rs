@@ -299,9 +299,7 @@ impl TableFile for HudiTable {
     }
 
     fn notices(&self) -> Result<Vec<Notice>> {
-        // A complete table records these as damage.
-        let texts = if self.is_complete { &[] } else { self.opened.lacking.as_slice() };
-        Ok(texts.iter().cloned().map(Notice::PartialTable).collect())
+        Ok(missing::notices(&self.opened.lacking, self.is_complete))
     }
 
     fn splits(&self, target: u64) -> Result<Vec<Split>> {

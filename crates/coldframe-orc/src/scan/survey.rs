@@ -469,8 +469,8 @@ impl StripeBatches {
             }
             stored.check_position(place, reader.as_ref(), stored.job.stripe.rows, Chunks::Strict)?;
             // If values contradict the statistics of a row group, the statistics of the stripe decide which is
-            // right. A number of values that only one row group denies is wrong there: if a null had moved, two row
-            // groups would deny their numbers.
+            // right. If only one row group contradicts its number of values, that number is wrong: a null that moved
+            // would change the numbers of two row groups.
             let agreed = stored.check(of_stripe.as_ref(), 0);
             let is_contradicted = agreed.is_err() && !pass.misplaced.is_empty();
             let is_counted = |column: usize| {

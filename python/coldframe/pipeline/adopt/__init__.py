@@ -28,20 +28,16 @@ from coldframe.pipeline.adopt.changes import by_others, changes_of, check_whole,
 from coldframe.pipeline.adopt.examining import columns_of_table, examine
 from coldframe.pipeline.adopt.ledger import Ledger, read_ledger, shape_of
 from coldframe.pipeline.adopt.records import Adoption, FoundTable, TableOutcome
-from coldframe.pipeline.adopt.sources import FoundSource, Tables, find_source, is_meant
+from coldframe.pipeline.adopt.sources import FoundSource, Tables, find_source
 from coldframe.pipeline.adopt.tables import NewTable, about, check_unchanged, present_in
 from coldframe.pipeline.file_access import canonical_root, root_of
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.report.verdict import Reason
 from coldframe.pipeline.sink.destination import HOME, Destination, open_destination
-from coldframe.pipeline.sink.iceberg_catalog import (
-    OpenCatalog,
-    catalog_of,
-    check_catalog,
-    loaded,
-)
+from coldframe.pipeline.sink.iceberg_catalog import OpenCatalog, catalog_of, check_catalog, loaded
 from coldframe.pipeline.sink.live import InCatalog
 from coldframe.pipeline.sink.targets import find_target
+from coldframe.pipeline.source.defined import matching
 from coldframe.pipeline.state.journal import STATE
 from coldframe.pipeline.work.catalog_names import name_in_catalog
 
@@ -122,9 +118,7 @@ def adopt(
 
 
 def _detached_in_vain(listing: FoundSource, options: Options) -> Iterator[tuple[str, str]]:
-    matched: set[str] = set()
-    for table in listing.tables:
-        is_meant(table.name, options.detach, matched)
+    matched = {pattern for table in listing.tables for pattern in matching(table.name, options.detach)}
     for pattern in options.detach:
         if pattern not in matched:
             yield pattern, "no table to detach matches"
@@ -177,7 +171,7 @@ def _bring(
             )
         check_unchanged(current, table, columns)
     present = {} if current is None else present_in(current)
-    detach = is_meant(table.name, options.detach, set()) if options.detach else False
+    detach = bool(matching(table.name, options.detach))
     verdicts = () if known is None else known.verdicts
     detached = {verdict.entry for verdict in verdicts if detach and not verdict.reason} & present.keys()
     changes = changes_of(table, verdicts, detached)
@@ -227,7 +221,7 @@ def _vanished_tables(
         known = None if place in there else read_ledger(destination, place, run)
         if known is None or known.name in left_out:
             continue
-        if not is_meant(known.name, options.tables, set()):
+        if options.tables and not matching(known.name, options.tables):
             continue
         with catalog_of(destination, known.in_catalog) as handle:
             current = loaded(handle.open(), known.identifier) if handle.exists else None

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
 
 from coldframe.byte_size import size_text
 from coldframe.errors import SchemaError
@@ -18,6 +17,7 @@ from coldframe.pipeline.adopt.records import FoundFile, FoundTable, TableOutcome
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.report.verdict import Reason
 from coldframe.pipeline.sink.live import LiveFile
+from coldframe.pipeline.source.defined import matching
 from coldframe.pipeline.source.identity import identity_of, is_same_source
 
 
@@ -94,7 +94,7 @@ def settle_gone(changes: Changes, options: Options, outcome: TableOutcome) -> bo
         return True
     gone_bytes = sum(verdict.bytes for verdict in gone)
     known = gone_bytes + sum(verdict.bytes for verdict in (*changes.kept, *changes.replaced))
-    named = any(fnmatchcase(outcome.name.lower(), pattern.lower()) for pattern in options.dropped)
+    named = matching(outcome.name, options.dropped)
     if gone_bytes > options.most_vanished * known and not named:
         raise SchemaError(
             f"{len(gone):,} of its files are gone ({size_text(gone_bytes)} of {size_text(known)}), such as "

@@ -13,7 +13,6 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 
 import pyarrow as pa
 
@@ -34,7 +33,7 @@ from coldframe.pipeline.adopt.records import FoundFile, FoundTable
 from coldframe.pipeline.file_access import StorageOptions, root_of
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.sink.iceberg_catalog import NAMESPACE
-from coldframe.pipeline.source.defined import place_of
+from coldframe.pipeline.source.defined import matching, place_of
 from coldframe.pipeline.source.findings import Finding
 from coldframe.pipeline.source.inventory import is_hidden
 from coldframe.pipeline.source.survey import look
@@ -74,7 +73,9 @@ def _defined(source: str, options: Options) -> FoundSource:
     with connect(selected.uris) as metastore:
         for definition in definitions(metastore, selected):
             name = f"{definition.database}.{definition.name}"
-            if not is_meant(name, options.tables, matched):
+            patterns = matching(name, options.tables)
+            matched.update(patterns)
+            if options.tables and not patterns:
                 continue
             reason, is_view = _why_left_out(definition)
             if reason is None and isinstance(definition, Definition):
@@ -90,13 +91,6 @@ def _defined(source: str, options: Options) -> FoundSource:
         if pattern not in matched:
             listing.left_out.append(Finding("nothing", pattern, "no table of the metastore matches"))
     return listing
-
-
-def is_meant(name: str, patterns: Sequence[str], matched: set[str]) -> bool:
-    """Whether a table is to be adopted; `matched`: where patterns that match a table are collected."""
-    matching = [pattern for pattern in patterns if fnmatchcase(name.lower(), pattern.lower())]
-    matched.update(matching)
-    return bool(matching) or not patterns
 
 
 def _why_left_out(definition: Definition | Refused) -> tuple[str | None, bool]:

@@ -62,13 +62,14 @@ def _headline(adoption: Adoption) -> str:
         if any(table.metadata.get(READS_SOURCE, True) for table in adoption.adopted)
         else "The new tables read no file of the source."
     )
-    reasons = Counter[str]()
-    counts = Counter[str]()
-    for verdict_on in (each for table in done for each in table.verdicts if each.reason):
-        reasons[verdict_on.reason] += verdict_on.bytes
-        counts[verdict_on.reason] += 1
+    sizes, counts = Counter[str](), Counter[str]()
+    for table in done:
+        counts += table.reasons
+        for file in table.verdicts:
+            if file.reason:
+                sizes[file.reason] += file.bytes
     shares = [(STAYS, stays, ""), (CONVERTED, converted, "")]
-    why = [(reason, size, f", {counts[reason]:,} files") for reason, size in reasons.most_common()]
+    why = [(reason, size, f", {counts[reason]:,} files") for reason, size in sizes.most_common()]
     content = f"""<p class="soft">{reads}</p>
 {share_bars("the files of the source", shares)}
 {share_bars("why files were converted", why) if why else ""}"""

@@ -129,6 +129,11 @@ class DefinedSource:
         return {table.name: table.definition for table in self.tables}
 
 
+def matching(name: str, patterns: Sequence[str]) -> list[str]:
+    """The patterns that a table's name matches. Hive ignores the case of names."""
+    return [pattern for pattern in patterns if fnmatchcase(name.lower(), pattern.lower())]
+
+
 def place_of(database: str, table: str = "") -> str:
     """The path of a table's files, or of a whole database's, among the sources."""
     return "/".join(escaped(name) for name in (database, table) if name)
@@ -216,10 +221,9 @@ class _Reader:
         self.source.not_meant.add(place_of(database, "" if table == "*" else table))
 
     def _is_meant(self, definition: Definition | Refused, name: str) -> bool:
-        # Hive ignores the case of names.
-        matching = [pattern for pattern in self.patterns if fnmatchcase(name.lower(), pattern.lower())]
-        self.matched.update(matching)
-        if self.patterns and not matching:
+        patterns = matching(name, self.patterns)
+        self.matched.update(patterns)
+        if self.patterns and not patterns:
             return False
         if isinstance(definition, Refused) and (definition.name == "*" or not self.selected.is_single):
             # The server refuses a whole database, or a table that may match the pattern.

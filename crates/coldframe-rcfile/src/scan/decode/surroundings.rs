@@ -33,7 +33,7 @@ struct Cell {
 }
 
 impl DecodeGroup {
-    /// The doubtful rows of a column among the cells that contradict their type.
+    /// The rows of a column whose cells are doubtful. Cells that contradict their type are not among them.
     pub(super) fn surrounded(&self, place: usize, cells: &ColumnCells) -> Result<Vec<Range<u64>>> {
         let mut cells = cells.clone();
         let (mut at, rows) = (0, self.group.key.rows);
