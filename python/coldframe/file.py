@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from coldframe import _coldframe
@@ -41,7 +40,7 @@ from coldframe.reading import AsTables, parallel_by_default
 from coldframe.sources import Known, Source
 
 if TYPE_CHECKING:
-    import polars as pl
+    pass
 
 _log = logging.getLogger(__name__)
 
@@ -356,18 +355,39 @@ class File(AsTables, FileMetadata, Lookups, Ordinals):
                 wait for the consumer. Otherwise the threads share the columns of one unit, and one unit is in
                 memory at a time. A split is never read ahead.
         """
-        return self._laid_out(
-            None,
-            columns,
-            filter=filter,
+        if batch_size < 1 or (limit is not None and limit < 0):
+            raise ValueError(
+                f"batch_size must be at least 1 and limit at least 0, not {batch_size} and {limit}"
+            )
+        parsed = parse(filter)
+        bound = Bound(None) if parsed is None else bind(parsed, self.schema)
+        scan = self._raw.scan(
+            columns=names_of(columns) if bound.exact else with_tested(columns, bound, self.schema),
+            predicate=bound.predicate,
+            limit=limit if bound.exact else None,
             batch_size=batch_size,
-            limit=limit,
-            split=split,
+            split=self._range_of(split),
             on_error=on_error,
-            on_damage=on_damage,
-            use_threads=use_threads,
-            read_ahead=read_ahead,
+            strings=bound.strings or self._strings,
+            threads=self._threads() if use_threads else 1,
+            # A Python object is read under the GIL, by threads that Python would not wait for at exit.
+            read_ahead=read_ahead
+            and self._source.is_core
+            and parallel_by_default(use_threads, on_error, limit),
         )
+        # Drop columns that only the filter needs: a read returns the same columns with and without a filter.
+        wanted = pa.schema(scan) if bound.exact else self._projected(columns)
+
+        def ended() -> None:
+            for kind, text in scan.take_notices():
+                warn(self._raw.path, kind, text)
+            if on_error != "raise":
+                self._damage = scan.damage()
+                if on_damage is not None:
+                    on_damage(self.damage)
+
+        what = split._what if isinstance(split, Split) else ("reading %s", self._source)
+        return reader_of(scan, bound, wanted, limit, ended, *what)
 
     def count(self, filter: Filter | None = None) -> int:
         """The number of rows, or of the rows that pass the filter; decodes only what counting needs."""
@@ -397,13 +417,6 @@ class File(AsTables, FileMetadata, Lookups, Ordinals):
             )
             notes.append(f"{len(raw)} splits")
         return [Split.of(split, self._known_arguments(), source) for split in raw]
-
-    def to_polars(self) -> pl.LazyFrame:
-        """A polars.LazyFrame that reads only the columns and rows that a query needs."""
-        from coldframe.polars_source import lazy_frame
-
-        # polars holds strings as views itself.
-        return lazy_frame(self, partial(self._laid_out, "view"))
 
     def __arrow_c_schema__(self) -> object:
         return self._raw.__arrow_c_schema__()
@@ -476,55 +489,6 @@ class File(AsTables, FileMetadata, Lookups, Ordinals):
         if start < 0 or length < 0:
             raise ValueError(f"split must be (start, length) with neither negative, not {split!r}")
         return self._raw.byte_split(start, start + length)
-
-    def _laid_out(
-        self,
-        strings: str | None,
-        columns: Sequence[str] | None,
-        *,
-        filter: Filter | None,
-        batch_size: int,
-        limit: int | None,
-        split: Split | tuple[int, int] | None = None,
-        on_error: OnError = "raise",
-        on_damage: Callable[[Damage], None] | None = None,
-        use_threads: bool = True,
-        read_ahead: bool = True,
-    ) -> pa.RecordBatchReader:
-        """As `to_batches`, with strings laid out as `strings` says."""
-        if batch_size < 1 or (limit is not None and limit < 0):
-            raise ValueError(
-                f"batch_size must be at least 1 and limit at least 0, not {batch_size} and {limit}"
-            )
-        parsed = parse(filter)
-        bound = Bound(None) if parsed is None else bind(parsed, self.schema)
-        scan = self._raw.scan(
-            columns=names_of(columns) if bound.exact else with_tested(columns, bound, self.schema),
-            predicate=bound.predicate,
-            limit=limit if bound.exact else None,
-            batch_size=batch_size,
-            split=self._range_of(split),
-            on_error=on_error,
-            strings=bound.strings or strings,
-            threads=self._threads() if use_threads else 1,
-            # A Python object is read under the GIL, by threads that Python would not wait for at exit.
-            read_ahead=read_ahead
-            and self._source.is_core
-            and parallel_by_default(use_threads, on_error, limit),
-        )
-        # Drop columns that only the filter needs: a read returns the same columns with and without a filter.
-        wanted = pa.schema(scan) if bound.exact else self._projected(columns)
-
-        def ended() -> None:
-            for kind, text in scan.take_notices():
-                warn(self._raw.path, kind, text)
-            if on_error != "raise":
-                self._damage = scan.damage()
-                if on_damage is not None:
-                    on_damage(self.damage)
-
-        what = split._what if isinstance(split, Split) else ("reading %s", self._source)
-        return reader_of(scan, bound, wanted, limit, ended, *what)
 
     def _projected(self, columns: Sequence[str] | None) -> Any:
         """The pyarrow.Schema of a read of these columns."""

@@ -7,17 +7,29 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from coldframe.arrow import pa
+from coldframe.batches import DEFAULT_BATCH_SIZE
 from coldframe.filters import Filter
 from coldframe.literals import OnError
 
 if TYPE_CHECKING:
     import pandas as pd  # type: ignore[import-untyped]
+    import polars as pl
+    from typing_extensions import Self
 
-    from coldframe.dataset import ArrowDataset, Rows
+    from coldframe.dataset import ArrowDataset
 
 
 class AsTables(ABC):
     """The rows as tables of this and other libraries."""
+
+    _strings: str | None = None
+    """The layout of strings, `"plain"` or `"view"`; None follows the option `strings`."""
+
+    def _with_strings(self, strings: str | None) -> Self:
+        """The same rows with this layout of strings."""
+        other = object.__new__(type(self))
+        vars(other).update(vars(self), _strings=strings)
+        return other
 
     @property
     @abstractmethod
@@ -30,11 +42,16 @@ class AsTables(ABC):
         columns: Sequence[str] | None = None,
         *,
         filter: Filter | None = None,
+        batch_size: int = DEFAULT_BATCH_SIZE,
         limit: int | None = None,
         on_error: OnError = "raise",
         use_threads: bool = True,
     ) -> pa.RecordBatchReader:
         """The rows as a pyarrow.RecordBatchReader."""
+
+    @abstractmethod
+    def count(self, filter: Filter | None = None) -> int:
+        """The number of rows, or of those that pass the filter."""
 
     def read(
         self,
@@ -98,7 +115,17 @@ class AsTables(ABC):
         table = self.read(columns, filter=filter, limit=limit, on_error=on_error, use_threads=use_threads)
         return table.to_pandas(use_threads=use_threads, **options)
 
-    def to_dataset(self: Rows) -> ArrowDataset:
+    def to_polars(self) -> pl.LazyFrame:
+        """A polars.LazyFrame that reads only the columns, files and rows that a query needs."""
+        from coldframe.polars_source import lazy_frame
+
+        def read(*given: Any, **arguments: Any) -> pa.RecordBatchReader:
+            # polars holds strings as views itself.
+            return self._with_strings("view").to_batches(*given, **arguments)
+
+        return lazy_frame(self, read)
+
+    def to_dataset(self) -> ArrowDataset:
         """A pyarrow.dataset.Dataset: DuckDB and polars push their projections and filters into it."""
         from coldframe.dataset import ArrowDataset
 

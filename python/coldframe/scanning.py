@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from coldframe._coldframe import RawDataset, matching_rows, requested_strings, shown, without_views
@@ -15,21 +14,21 @@ from coldframe.batches import (
     DEFAULT_BATCH_SIZE,
     DEFAULT_SPLIT_BYTES,
     Damage,
-    filtered,
     projected,
+    reader_of,
     with_tested,
 )
 from coldframe.file import File, Split
 from coldframe.filters import Bound, Condition, Filter, bind, parse
 from coldframe.literals import OnError
-from coldframe.logs import step, watched
+from coldframe.logs import step
 from coldframe.notebook import summary_html
 from coldframe.partition_pruning import expression_of, matching
 from coldframe.reading import AsTables
 from coldframe.sources import Known, Source, path_of
 
 if TYPE_CHECKING:
-    import polars as pl
+    pass
 
 _log = logging.getLogger(__name__)
 _ALL = Bound(None)
@@ -152,30 +151,6 @@ class Dataset(AsTables):
         With `use_threads`, several files are read at once, ahead of the consumer and with bounded memory; the
         rows keep the order of the files. If damage is tolerated, or with a limit, one thread reads.
         """
-        return self.laid_out(
-            None,
-            columns,
-            filter=filter,
-            batch_size=batch_size,
-            limit=limit,
-            on_error=on_error,
-            on_damage=on_damage,
-            use_threads=use_threads,
-        )
-
-    def laid_out(
-        self,
-        strings: str | None,
-        columns: Sequence[str] | None = None,
-        *,
-        filter: Filter | None = None,
-        batch_size: int = DEFAULT_BATCH_SIZE,
-        limit: int | None = None,
-        on_error: OnError = "raise",
-        on_damage: Callable[[Damage], None] | None = None,
-        use_threads: bool = True,
-    ) -> pa.RecordBatchReader:
-        """As `to_batches`, with strings as `"plain"` or `"view"`; None follows the option `strings`."""
         bound = self._bound(filter)
         wanted = projected(self.schema, columns)
         table = self._raw_for(bound)
@@ -187,26 +162,20 @@ class Dataset(AsTables):
             on_error=on_error,
             threads=threads_of(self._arguments) if use_threads and (bound.exact or limit is None) else 1,
             files=self._pruned(bound, table),
-            strings=bound.strings or strings,
+            strings=bound.strings or self._strings,
         )
-        if strings is not None and bound.exact:
+        if self._strings is not None and bound.exact:
             wanted = pa.schema(rows)
 
-        def batches() -> Iterator[Any]:
-            try:
-                what = "reading %s, %d files", self._label, len(table)
-                yield from watched(_log, logging.INFO, *what, batches=map(pa.record_batch, rows))
-            finally:
-                if on_error != "raise":
-                    self._damage = rows.damage()
-                rows.close()
-            if on_error != "raise" and on_damage is not None:
-                on_damage(self.damage)
+        def ended() -> None:
+            if on_error != "raise":
+                self._damage = rows.damage()
+                if on_damage is not None:
+                    on_damage(self.damage)
+            rows.close()
 
-        stream = batches()
-        if not bound.exact:
-            stream = filtered(stream, bound.residual, wanted, limit)
-        return pa.RecordBatchReader.from_batches(wanted, stream)
+        what = "reading %s, %d files", self._label, len(table)
+        return reader_of(rows, bound, wanted, limit, ended, *what)
 
     def count(self, filter: Filter | None = None) -> int:
         """The number of rows, or of those that pass the filter."""
@@ -310,19 +279,12 @@ class Dataset(AsTables):
             metadata=self.schema.metadata,
         )
 
-    def to_polars(self) -> pl.LazyFrame:
-        """A polars.LazyFrame that reads only the columns, files and rows that a query needs."""
-        from coldframe.polars_source import lazy_frame
-
-        # polars holds strings as views itself.
-        return lazy_frame(self, partial(self.laid_out, "view"))
-
     def __arrow_c_schema__(self) -> object:
         return self.schema.__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Each call reads anew; string columns are views if `requested_schema` has views."""
-        rows = self.laid_out(requested_strings(requested_schema))
+        rows = self._with_strings(requested_strings(requested_schema)).to_batches()
         return rows.__arrow_c_stream__(requested_schema)
 
     def __repr__(self) -> str:
@@ -358,19 +320,6 @@ class Dataset(AsTables):
         if bound.predicate is not None:
             return matching_rows(bound.predicate, schema, values)
         return matching(bound.residual, values, schema)
-
-
-class DefinedDataset(Dataset):
-    """Many files as one table with types from its definition, which also determine the layout of strings."""
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return self.to_batches().__arrow_c_stream__(requested_schema)
-
-    def laid_out(
-        self, strings: str | None, columns: Sequence[str] | None = None, **arguments: Any
-    ) -> pa.RecordBatchReader:
-        """As `to_batches`; ignores `strings`, since the definition determines the layout."""
-        return self.to_batches(columns, **arguments)
 
 
 def _again(

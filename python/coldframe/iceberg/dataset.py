@@ -31,12 +31,12 @@ from coldframe.iceberg.types import has_nanoseconds
 from coldframe.literals import OnError
 from coldframe.logs import step
 from coldframe.notebook import summary_html
-from coldframe.scanning import Dataset, DefinedDataset
+from coldframe.scanning import Dataset
 
 _log = logging.getLogger(__name__)
 
 
-class IcebergDataset(DefinedDataset):
+class IcebergDataset(Dataset):
     """One snapshot of an Iceberg table, created by `coldframe.iceberg_table` and `coldframe.scan`.
 
     Anything that accepts Arrow streams accepts it. The dataset stays at its snapshot, also in other
