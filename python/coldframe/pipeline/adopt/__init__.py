@@ -6,7 +6,8 @@
     examining    each new file is decoded once, whole: the verdict, counts and bounds
     rules        the table of rules: which files may stay
     mapping      ids of columns for files without ids
-    tables       the Iceberg table: proved by PyIceberg, committed at once
+    proof        what PyIceberg reads from each file
+    tables       the Iceberg table: proved, and committed at once
 
 Files that no metadata can make right are converted into new files of the same table. Nothing below the source
 is changed, and none of it is ever safe to delete: the new tables read it.

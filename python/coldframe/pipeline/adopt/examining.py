@@ -14,6 +14,7 @@ from coldframe.errors import SchemaError, unsupported
 from coldframe.pipeline.adopt.changes import identity_now
 from coldframe.pipeline.adopt.layouts import PARQUET, layout_of
 from coldframe.pipeline.adopt.measures import Measured
+from coldframe.pipeline.adopt.proof import shown_by
 from coldframe.pipeline.adopt.records import FileLayout, FoundFile, FoundTable, Verdict
 from coldframe.pipeline.adopt.rules import (
     DETACHED,
@@ -61,7 +62,6 @@ class Columns:
 def columns_of_table(table: FoundTable) -> Columns:
     """The columns of the new table; raises if Iceberg has no such type or name."""
     from pyiceberg.io.pyarrow import UnsupportedPyArrowTypeException, _pyarrow_to_schema_without_ids
-    from pyiceberg.io.pyarrow import schema_to_pyarrow as to_arrow
     from pyiceberg.schema import assign_fresh_schema_ids
 
     names = [*table.columns.names, *table.keys.names]
@@ -78,7 +78,7 @@ def columns_of_table(table: FoundTable) -> Columns:
         schema = assign_fresh_schema_ids(_pyarrow_to_schema_without_ids(plain))
     except (UnsupportedPyArrowTypeException, TypeError, ValueError) as error:
         raise unsupported(f"adopting its columns: Iceberg has no such type: {error}") from error
-    return Columns(schema, plain_schema(to_arrow(schema, include_field_ids=False)))
+    return Columns(schema, shown_by(schema))
 
 
 def _has_union(kind: pa.DataType) -> bool:

@@ -111,6 +111,8 @@ class Verdict:
     identity: str = ""
     """Size and times when it was decoded."""
     digest: str = ""
+    checksum: str = ""
+    """Of its rows, as they were decoded."""
     entry: str = ""
     """The data file of the table that has its rows; empty if it has none."""
     written: int = 0
