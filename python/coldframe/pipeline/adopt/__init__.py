@@ -29,6 +29,7 @@ from coldframe.pipeline.adopt.changes import by_others, changes_of, check_whole,
 from coldframe.pipeline.adopt.examining import columns_of_table, examine
 from coldframe.pipeline.adopt.ledger import Ledger, read_ledger, shape_of
 from coldframe.pipeline.adopt.records import Adoption, FoundTable, TableOutcome
+from coldframe.pipeline.adopt.rules import HOLLOW
 from coldframe.pipeline.adopt.sources import FoundSource, Tables, find_source
 from coldframe.pipeline.adopt.tables import NewTable, about, check_unchanged, present_in
 from coldframe.pipeline.file_access import canonical_root, root_of
@@ -193,6 +194,8 @@ def _bring(
     outcome.new = len(files)
     outcome.verdicts = [*changes.kept, *(item.verdict for item in files)]
     outcome.notes = sorted({item.assumed for item in files if item.assumed is not None})
+    if any(item.values.hollow for item in files):
+        outcome.notes.append(HOLLOW)
     if plan:
         return
     new = Ledger(

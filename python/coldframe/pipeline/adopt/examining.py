@@ -126,10 +126,10 @@ def _examine(table: FoundTable, columns: Columns, file: FoundFile, *, detach: bo
     from pyiceberg.manifest import FileFormat
 
     identity = identity_now(file)
-    types = {column.name: table.types.get(column.name, "") for column in table.columns}
-    values = Measured(columns.shown, {name: kind for name, kind in types.items() if kind})
+    values = Measured(columns.shown, table.types, table.keys.names)
     for batch in file.rows():
         values.add(batch)
+    values.end()
     verdict = Verdict(
         file.path,
         file.bytes,
@@ -137,6 +137,7 @@ def _examine(table: FoundTable, columns: Columns, file: FoundFile, *, detach: bo
         folder=file.folder,
         identity=identity,
         digest=_digest(file, identity),
+        checksum=values.checksum,
     )
     if file.is_whole or file.format.upper() not in FileFormat.__members__:
         verdict.reason = WHOLE if file.is_whole else FOREIGN
