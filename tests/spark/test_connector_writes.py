@@ -288,3 +288,30 @@ def test_single_partitions_are_overwritten_by_sql(spark: SparkSession, tables: P
             "overwrite"
         ).save(str(tables / "db/t"))
     assert rows(spark.table("t")) == ["Row(v=2, p=2)", "Row(v=3, p=1)"]
+
+
+def test_a_table_is_shown_as_it_was_created(spark: SparkSession, tables: Path) -> None:
+    """A statement of SHOW CREATE TABLE makes the same table, which has no row before the first write."""
+    spark.sql(
+        "create table t (v int comment 'x', p int) using coldframe options (as 'orc', codec 'zlib') "
+        f"partitioned by (p) location '{tables}/later' tblproperties ('Key' = 'value')"
+    )
+    [shown] = spark.sql("show create table t").first() or ()
+    for part in (
+        "USING coldframe",
+        "'codec' = 'zlib'",
+        "PARTITIONED BY (p)",
+        f"{tables}/later",
+        "'Key' = 'value'",
+    ):
+        assert part in shown
+    assert spark.table("t").count() == 0
+    described = {row[0]: row[1] for row in spark.sql("describe extended t").collect()}
+    assert described["Provider"] == "coldframe"
+    spark.sql("drop table t")
+    spark.sql(shown)
+    assert spark.sql("show create table t").first() == (shown,)
+    spark.sql("insert into t values (1, 2)")
+    assert rows(spark.table("t")) == ["Row(v=1, p=2)"]
+    spark.sql(f"create table known using coldframe tblproperties ('Key' = 'value') location '{tables}/later'")
+    assert rows(spark.table("known")) == ["Row(v=1, p=2)"]

@@ -132,6 +132,16 @@ def test_a_folder_may_appear_after_the_stream_has_started(spark: SparkSession, t
     assert stream.run() == {0: rows(1)}
 
 
+def test_rows_of_a_stream_know_their_files(spark: SparkSession, tmp_path: Path) -> None:
+    put(tmp_path / "in", 1)
+    put(tmp_path / "in", 2)
+    stream = Stream(spark, tmp_path / "in", tmp_path / "checkpoint")
+    files = stream.frame().where("_metadata.file_size > 1")
+    numbers = files.selectExpr("cast(substring(_metadata.file_name, 1, 4) as int) a")
+    stream.frame = lambda: numbers  # type: ignore[method-assign]
+    assert stream.run() == {0: [1] * 10 + [2] * 10}
+
+
 def test_folders_columns_and_filters_apply_to_streams(spark: SparkSession, tmp_path: Path) -> None:
     source = tmp_path / "in"
     put(source / "p=1", 1)

@@ -106,9 +106,10 @@ class Session:
     def schema(self, table: Table) -> str | None:
         """Sometimes a schema to read by: other order and case, more columns, wider types, NOT NULL."""
         chance = self.random.random()
-        if len(table.writers) == 1 and chance < 0.6:
+        has_files = table.rows > 0 or not any(column.is_key for column in table.columns)
+        if len(table.writers) == 1 and chance < 0.6 and has_files:
             return None
-        if chance < 0.3:
+        if chance < 0.3 and has_files:
             self.is_merged = True
             return None
         wider = {"tinyint": "int", "smallint": "bigint", "int": "bigint", "float": "double"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import re
 from pathlib import Path
 
@@ -10,7 +9,7 @@ from pyspark.sql import SparkSession
 from queries import Queries
 from tables import Column, Maker, Table, add_samples
 
-from beside import READERS, ZONES, Session, answer, set_zone
+from beside import READERS, Session, answer
 
 _NOT_OF_HIVE = re.compile("interval|timestamp_ntz")
 KEYS = ("int", "string", "date", "bigint", "boolean", "smallint")
@@ -24,16 +23,14 @@ class HiveSession(Session):
         self.taken = 0
 
     def table(self) -> Table:
-        zones = random.Random(self.seed * 31 + 7)
-        set_zone(self.spark, zones.choice(ZONES))
         made = Maker(self.spark, self.seed, "orc", KEYS).make(self.folder)
         made.columns = [column for column in made.columns if not _NOT_OF_HIVE.search(column.type)]
         of_files = [column for column in made.columns if not column.is_key] or [Column("lacking", "int")]
         keys = [column for column in made.columns if column.is_key]
         made.columns = of_files + keys
         self.create(of_files, keys)
-        set_zone(self.spark, zones.choice(ZONES))
-        self.spark.conf.set("spark.sql.hive.convertMetastoreOrc", zones.choice(("true", "true", "false")))
+        own = self.random.choice(("true", "true", "false"))
+        self.spark.conf.set("spark.sql.hive.convertMetastoreOrc", own)
         self.spark.conf.set("spark.coldframe.hive", "off")
         add_samples(made, self.spark.table("t_hive"))
         return made

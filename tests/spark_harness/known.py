@@ -18,6 +18,6 @@ def reason(query: str, ours: Any, again: Callable[[dict[str, str]], Any]) -> str
         ours: the connector's answer.
         again: returns the answer of Spark's reader with other settings.
     """
-    if again({"spark.sql.orc.filterPushdown": "false"}) == ours:
+    if again({}) != ours and again({"spark.sql.orc.filterPushdown": "false"}) == ours:
         return PUSHED
     return None

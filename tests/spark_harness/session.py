@@ -12,8 +12,8 @@ from coldframe.pipeline.session import start_session
 from coldframe.spark.connector import CATALOG, CATALOG_CLASS, EXTENSIONS
 
 
-def started(hive: Path | None = None) -> SparkSession:
-    """A session; with a folder, it has a Hive metastore there, and the connector's rule."""
+def started(hive: Path | None = None, zone: str = "UTC") -> SparkSession:
+    """A session. With a folder, it has a Hive metastore there, the connector's rule, and a time zone."""
     conf = {
         "spark.sql.shuffle.partitions": "2",
         "spark.driver.memory": "2g",
@@ -27,7 +27,7 @@ def started(hive: Path | None = None) -> SparkSession:
             "spark.sql.warehouse.dir": str(hive / "warehouse"),
             "spark.sql.extensions": EXTENSIONS,
             "spark.hadoop.javax.jdo.option.ConnectionURL": "jdbc:derby:memory:tables;create=true",
-            "spark.driver.extraJavaOptions": f"-Dderby.system.home={hive}",
+            "spark.driver.extraJavaOptions": f"-Dderby.system.home={hive} -Duser.timezone={zone}",
             # Derby does not accept every filter of Spark.
             "spark.sql.hive.metastorePartitionPruningFallbackOnException": "true",
             "spark.coldframe.hive.orc": "on",

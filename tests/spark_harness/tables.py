@@ -232,14 +232,14 @@ class Maker:
 
 def fields_of(columns: list[StructField], above: str = "") -> list[Column]:
     """The fields of structs within columns, with their types."""
-    found = []
+    fields = []
     for each in columns:
         name = above + each.name
         if above:
-            found.append(Column(name, each.dataType.simpleString()))
+            fields.append(Column(name, each.dataType.simpleString()))
         if isinstance(each.dataType, StructType):
-            found += fields_of(each.dataType.fields, f"{name}.")
-    return found
+            fields += fields_of(each.dataType.fields, f"{name}.")
+    return fields
 
 
 def add_samples(table: Table, frame: DataFrame) -> None:

@@ -120,7 +120,7 @@ final class ColdframeScan
   @Override
   public MicroBatchStream toMicroBatchStream(String checkpoint) {
     isStream = true;
-    return new ColdframeStream(table.opening(schema), required, request(new ArrayList<>(), false), checkpoint);
+    return new ColdframeStream(table.opening(schema), required, metadata, request(new ArrayList<>(), false), checkpoint);
   }
 
   @Override

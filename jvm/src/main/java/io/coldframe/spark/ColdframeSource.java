@@ -63,7 +63,7 @@ public class ColdframeSource
   @Override
   public StructType inferSchema(CaseInsensitiveStringMap options) {
     NativeLibrary.checkSpark();
-    inferred = new OpenTable(lower(options.asCaseSensitiveMap()), null);
+    inferred = new OpenTable(ColdframeTable.options(options.asCaseSensitiveMap()), null);
     inferredSchema = inferred.schema();
     return inferredSchema;
   }
@@ -71,12 +71,11 @@ public class ColdframeSource
   @Override
   public Table getTable(StructType schema, Transform[] partitioning, Map<String, String> properties) {
     NativeLibrary.checkSpark();
-    Map<String, String> options = lower(properties);
     if (inferred != null && schema.equals(inferredSchema)) {
-      return new ColdframeTable(inferred, schema, options);
+      return new ColdframeTable(inferred, schema, properties);
     }
     SparkErrors.check(schema);
-    return new ColdframeTable(options, schema, partitioning);
+    return new ColdframeTable(properties, schema, partitioning);
   }
 
   /** Opens a table made by {@code CREATE TABLE .. USING coldframe}, in Spark 3's catalog. */

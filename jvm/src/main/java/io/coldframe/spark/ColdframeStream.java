@@ -37,14 +37,19 @@ final class ColdframeStream implements MicroBatchStream, SupportsTriggerAvailabl
 
   private final StreamLog log;
   private final StructType required;
+  private final int metadata;
   private final String request;
   private long stream;
   private long last = -1;
 
-  /** {@code opening}: the options and columns of the table; {@code request}: the columns and filters. */
-  ColdframeStream(String opening, StructType required, String request, String checkpoint) {
+  /**
+   * {@code opening}: the options and columns of the table; {@code request}: the columns and filters; {@code metadata}: the index of
+   * the metadata of files among the columns, or -1.
+   */
+  ColdframeStream(String opening, StructType required, int metadata, String request, String checkpoint) {
     NativeLibrary.load();
     this.required = required;
+    this.metadata = metadata;
     this.request = request;
     stream = NativeStream.open(Json.bytes(opening));
     try {
@@ -115,7 +120,7 @@ final class ColdframeStream implements MicroBatchStream, SupportsTriggerAvailabl
 
   @Override
   public PartitionReaderFactory createReaderFactory() {
-    return new ColdframeReaderFactory(required, -1);
+    return new ColdframeReaderFactory(required, metadata);
   }
 
   @Override

@@ -1,9 +1,11 @@
 package io.coldframe.spark;
 
 import io.coldframe.UnsupportedError;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.EnumSet;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
 import org.apache.spark.sql.connector.catalog.MetadataColumn;
@@ -12,6 +14,7 @@ import org.apache.spark.sql.connector.catalog.SupportsRead;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableCapability;
+import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.connector.catalog.TableProvider;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.connector.read.ScanBuilder;
@@ -30,6 +33,7 @@ final class ColdframeTable implements SupportsRead, SupportsWrite, SupportsMetad
   private final Map<String, String> options;
   private final StructType schema;
   private final Transform[] partitioning;
+  private final Map<String, String> properties;
   /** Whether this connector writes, and not the Python source. */
   private Boolean isWritten;
 
@@ -39,12 +43,42 @@ final class ColdframeTable implements SupportsRead, SupportsWrite, SupportsMetad
     this(open, schema, options, new Transform[0]);
   }
 
-  private ColdframeTable(OpenTable open, StructType schema, Map<String, String> options, Transform[] partitioning) {
+  private ColdframeTable(OpenTable open, StructType schema, Map<String, String> given, Transform[] partitioning) {
+    Map<String, String> options = options(given);
+    properties = properties(given);
     this.open = open;
     this.partitioning = partitioning;
     // As in Spark's own sources of files: files may have nulls, whatever the user's schema says.
     this.schema = schema.asNullable();
     this.options = options;
+  }
+
+  /** The options among the options and properties of a table of the catalog: others, of TBLPROPERTIES, are no options of its files. */
+  static Map<String, String> options(Map<String, String> given) {
+    Map<String, String> options = ColdframeSource.lower(given);
+    Set<String> kept = new HashSet<>(Arrays.asList("path", TableCatalog.PROP_LOCATION, TableCatalog.PROP_PROVIDER));
+    for (String name : options.keySet()) {
+      if (name.startsWith(TableCatalog.OPTION_PREFIX)) {
+        kept.add(name);
+        kept.add(name.substring(TableCatalog.OPTION_PREFIX.length()));
+      }
+    }
+    if (isOfCatalog(options)) {
+      options.keySet().retainAll(kept);
+    }
+    return options;
+  }
+
+  /** Whether options are those of a table in the session's catalog: Spark adds the table's properties. */
+  static boolean isOfCatalog(Map<String, String> options) {
+    return options.containsKey(TableCatalog.PROP_PROVIDER);
+  }
+
+  /** The properties among the options. Each option of the table is there twice: also with a prefix, which Spark expects here. */
+  private static Map<String, String> properties(Map<String, String> given) {
+    Map<String, String> own = new HashMap<>(isOfCatalog(given) ? given : Collections.emptyMap());
+    own.keySet().removeIf(name -> name.equals("path") || given.containsKey(TableCatalog.OPTION_PREFIX + name));
+    return Collections.unmodifiableMap(own);
   }
 
   /** A table with the user's columns. It is opened at the first read, since the target of a write need not exist yet. */
@@ -70,6 +104,12 @@ final class ColdframeTable implements SupportsRead, SupportsWrite, SupportsMetad
   @Deprecated
   public StructType schema() {
     return schema;
+  }
+
+  /** For {@code SHOW CREATE TABLE} and {@code DESCRIBE EXTENDED}. */
+  @Override
+  public Map<String, String> properties() {
+    return properties;
   }
 
   @Override

@@ -97,9 +97,10 @@ final class OpenTable {
     return number;
   }
 
-  /** Whether there is no file to read: the folder has none, or none is selected. */
+  /** Whether there is no file to read: the folder has none, or none is selected, or nothing was written to a table of the catalog. */
   private boolean isNothing() {
-    return Writes.isEmptyFolder(options) || (FileOptions.areSelecting(options) && Writes.exists(options));
+    boolean isUnwritten = ColdframeTable.isOfCatalog(options) && Writes.missing(options) != null;
+    return isUnwritten || Writes.isEmptyFolder(options) || (FileOptions.areSelecting(options) && Writes.exists(options));
   }
 
   /**
