@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from coldframe.opening import open
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 TYPES = ("bigint", "double", "boolean", "date", "timestamp")
 """The guessed types; the first that fits is taken."""

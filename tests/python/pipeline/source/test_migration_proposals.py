@@ -10,6 +10,7 @@ import pytest
 from estates import Estate
 
 import coldframe as cf
+from coldframe.cli import main
 from coldframe.errors import SchemaError
 
 
@@ -102,6 +103,18 @@ def test_types_are_guessed_if_all_values_fit(estate: Estate) -> None:
         '# serde = "text"',
         "# types: guessed from the first 3 rows",
     ]
+
+
+def test_the_types_of_a_single_file_are_guessed(estate: Estate, capsys: pytest.CaptureFixture[str]) -> None:
+    rc(estate, "t/1", "text", {"a": [1, None], "b": ["x", "y"]})
+    path = estate.source / "t/1"
+    assert main(["schema", str(path), "--as", "tables"]) == 0
+    expected = [
+        'schema = "_c0 bigint, _c1 string"',
+        'serde = "text"',
+        "# types: guessed from the first 2 rows",
+    ]
+    assert capsys.readouterr().out.splitlines()[2:] == expected
 
 
 def test_types_that_nearly_fit_are_named(estate: Estate) -> None:
