@@ -4,6 +4,7 @@ formats.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import warnings
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from coldframe._coldframe import formats, shown
 from coldframe.errors import ColdframeError, LeftOutWarning, PartialTableWarning
 from coldframe.file import File
+from coldframe.guessing import Guess, guess_of
 from coldframe.iceberg.places import NOT_LISTED
 from coldframe.opening import open
 from coldframe.other_formats import OtherFiles, other_files
@@ -83,14 +85,28 @@ class FoundTable:
             return open(self.path, storage_options=storage_options, **self.options)
         return scan(self.path, storage_options=storage_options, **self.options)
 
-    def to_toml(self) -> str:
-        """The table's entry of tables.toml; a comment for an Iceberg table, which is not migrated."""
+    def to_toml(self, *, storage_options: Mapping[str, Any] | None = None) -> str:
+        """The table's entry of tables.toml; a comment for an Iceberg table, which is not migrated.
+
+        If the files store no types, comments have types that are guessed from the first file.
+        """
         if self.format == ICEBERG:
             return f"# {self.place or '.'}: {NOT_LISTED}"
         comments = []
         if formats()[self.format]["capabilities"]["needs_schema"] and "schema" not in self.options:
-            comments.append('# schema = "id bigint, name string"   # the files do not store their columns')
+            schema, remarks = self._guessed(storage_options) or ("id bigint, name string", [])
+            comments.append(f'# schema = "{schema}"   # the files do not store their columns')
+            if remarks:
+                comments += ['# serde = "text"', *(f"# {remark}" for remark in remarks)]
         return "\n".join(entry_lines(self.name, self.place or ".", self.options, *comments))
+
+    def _guessed(self, storage_options: Mapping[str, Any] | None) -> Guess | None:
+        # A damaged first file does not suppress the rest of the entry.
+        with contextlib.suppress(ColdframeError, OSError, ValueError):
+            opened = self.open(storage_options=storage_options)
+            first = opened.files[0] if isinstance(opened, Dataset) else self.path
+            return guess_of(first, storage_options)
+        return None
 
 
 def tables(

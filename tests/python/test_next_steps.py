@@ -27,6 +27,9 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "t").mkdir()
     cf.write(ROWS, tmp_path / "t" / "a.orc")
     cf.write(ROWS, tmp_path / "a.rc", serde="text")
+    for place in ("several/t", "several/u/p=1"):
+        (tmp_path / place).mkdir(parents=True)
+        cf.write(ROWS, tmp_path / place / "a.orc")
     (tmp_path / "cut.orc").write_bytes((tmp_path / "t" / "a.orc").read_bytes()[:300])
     (tmp_path / "rows.csv").write_text("id,s\n1,a\n")
     pq.write_table(ROWS, tmp_path / "rows.parquet")
@@ -43,6 +46,8 @@ def folder(tmp_path: Path) -> Path:
         ("head {}/cut.orc", "`coldframe salvage FILE OUT.parquet` finds its stripes"),
         ("head {}/a.rc --schema 'id itn'", "SHOW CREATE TABLE"),
         ("head {}/a.rc --schema 'id int, s string' --serde binary", "`--serde` sets it"),
+        ("head {}/a.rc --schema 'id int, s string'", "`coldframe schema FILE --as tables`"),
+        ("head {}/several", "`coldframe tables DIR`"),
         ("head {}/t --where 'id >'", "a condition in SQL"),
         ("head {}/t --key a=zz", "`--key NAME=HEX`"),
         ("stats --lengths {}/t/a.orc", "`coldframe sizes FILE`"),

@@ -41,6 +41,16 @@ STEPS = [
         "`cf.scan(dir)` reads a directory of files; `cf.tables(dir)` lists the tables below",
     ),
     Step(
+        "expected files with the same partition columns",
+        "if these are several tables: `coldframe tables DIR` lists them; name the directory of one",
+        "if these are several tables: `cf.tables(dir)` lists them; name the directory of one",
+    ),
+    Step(
+        "does not state which SerDe",
+        "`coldframe schema FILE --as tables` guesses it, `--serde text` or `--serde binary` sets it",
+        "`cf.open(path).proposal()` guesses it, `serde=` sets it",
+    ),
+    Step(
         'table ".."; the directory has:',
         "`--option table=NAME` with one of these names",
         '`table="name"` with one of these names',

@@ -42,6 +42,7 @@ from coldframe.cli.printed import printed_columns, printed_rows
 from coldframe.cli.sinks import COLDFRAME_FORMATS, OTHER_FORMATS, format_of, write_rows
 from coldframe.errors import UnsupportedError, unsupported
 from coldframe.file import File
+from coldframe.guessing import guess_of
 from coldframe.opening import open
 from coldframe.scanning import Dataset
 from coldframe.tables_file import entry_lines
@@ -262,21 +263,28 @@ def proposed(args: argparse.Namespace, source: str) -> Iterator[str]:
         if format is not None and formats()[format]["capabilities"]["tables"]:
             held = tables_held(source, format=format, storage_options=given["storage_options"])
     if len(held) < 2:
-        yield tables_entry(open_file(args, source).proposal())
+        proposal = open_file(args, source).proposal()
+        guess = None
+        if proposal is not None and "serde" in proposal and source != STDIN:
+            guess = guess_of(source, given["storage_options"])
+        if proposal is None or guess is None:
+            yield tables_entry(proposal)
+        else:
+            yield tables_entry({**proposal, "schema": guess.schema}, *guess.remarks)
         return
     for table, _ in held:
         # A table without cells is still a table.
         yield tables_entry(open(source, **given, table=table).proposal() or {"table": table})
 
 
-def tables_entry(proposal: dict[str, Any] | None) -> str:
-    """An entry of tables.toml with some options."""
+def tables_entry(proposal: dict[str, Any] | None, *remarks: str) -> str:
+    """An entry of tables.toml with some options, and remarks on them."""
     if proposal is None:
         raise unsupported(
             "a proposal of options: the format stores types, or there are no cells to guess from"
         )
     name = str(proposal.get("table", "table")).replace(":", ".").removeprefix("default.")
-    return "\n".join(entry_lines(name, ".", proposal))
+    return "\n".join(entry_lines(name, ".", proposal, *(f"# {remark}" for remark in remarks)))
 
 
 def meta(args: argparse.Namespace) -> None:

@@ -87,7 +87,7 @@ def list_tables(args: argparse.Namespace) -> int:
         foreign = {id(table) for table in estate.others}
         print(output.as_json([_record(table, is_foreign=id(table) in foreign) for table in everything]))
     elif args.form == "tables":
-        print("\n\n".join(table.to_toml() for table in listed))
+        print("\n\n".join(table.to_toml(storage_options=storage) for table in listed))
     else:
         rows = [
             [table.name, table.format, table.files, size_text(table.bytes), table.rows, shown(table.path)]
@@ -98,7 +98,8 @@ def list_tables(args: argparse.Namespace) -> int:
     if not everything:
         output.complain(f"{output.name_of(args.source)}: no tables of any of the formats")
     elif args.write_tables:
-        output.write_new(args.write_tables, "\n\n".join(table.to_toml() for table in listed) + "\n")
+        entries = (table.to_toml(storage_options=storage) for table in listed)
+        output.write_new(args.write_tables, "\n\n".join(entries) + "\n")
     if not (listed if args.form == "tables" else everything):
         return 2
     return int(args.verify and any(table.is_wrong for table in listed))

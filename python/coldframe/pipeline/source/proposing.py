@@ -10,6 +10,7 @@ from typing import Any
 
 import coldframe
 from coldframe._coldframe import ColdframeError, SchemaError
+from coldframe.guessing import guess_of
 from coldframe.options import TYPELESS
 from coldframe.pipeline.records import Json, SourceFile
 from coldframe.pipeline.source.tables import Table
@@ -43,7 +44,7 @@ def _suggestion(table: Table, *, shared: bool) -> str:
         lines.append(f'path = "{table.place}"')
     if shared:
         lines.append(f'format = "{table.format}"')
-    columns, serde, shown = "...", None, []
+    columns, serde, shown = "...", None, list[str]()
     # A damaged first file does not suppress the rest of the advice.
     with contextlib.suppress(ColdframeError, OSError, ValueError):
         first = table.files[0]
@@ -51,6 +52,10 @@ def _suggestion(table: Table, *, shared: bool) -> str:
         columns = ", ".join(f"{name} string" for name in opened.schema.names)
         serde = (opened.proposal() or {}).get("serde")
         shown = _readings(first, columns)
+        guess = guess_of(first.path, first.storage_options)
+        if guess is not None:
+            columns = guess.schema
+            shown += [f"# {remark}" for remark in guess.remarks]
     lines.append(f'schema = "{columns}"')
     if serde is None:
         lines.append('serde = "?"   # "text" or "binary": the first rows do not show which')

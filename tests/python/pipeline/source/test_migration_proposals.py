@@ -10,6 +10,7 @@ import pytest
 from estates import Estate
 
 import coldframe as cf
+from coldframe.cli import main
 from coldframe.errors import SchemaError
 
 
@@ -74,3 +75,59 @@ def test_a_file_proposes_its_serde(estate: Estate) -> None:
     rc(estate, "t/1", "text", ROWS)
     file = cf.open(estate.source / "t/1")
     assert file.proposal() == {"schema": "_c0 string, _c1 string", "serde": "text"}
+
+
+GUESSED = pa.table(
+    {
+        "whole": ["1", "-25", None],
+        "code": ["007", "12", "3"],
+        "real": ["1.5", "2", "1e3"],
+        "flag": ["true", "false", ""],
+        "day": ["2014-01-01", None, "2014-02-03"],
+        "at": ["2014-01-01 10:00:00", "2014-01-01 00:00:00", "2014-01-02 00:00:01.5"],
+        "long": ["12345678901234567890", "1", "2"],
+        "list": ["1\x022", "3", "4"],
+        "nothing": pa.array([None] * 3, pa.string()),
+    }
+)
+
+
+def test_types_are_guessed_if_all_values_fit(estate: Estate) -> None:
+    rc(estate, "t/1", "text", dict(zip(GUESSED.column_names, GUESSED.columns, strict=True)))
+    kinds = ["bigint", "string", "double", "boolean", "date", "timestamp", "string", "string", "string"]
+    schema = ", ".join(f"_c{at} {kind}" for at, kind in enumerate(kinds))
+    assert f'\nschema = "{schema}"\n' in proposed(estate)
+    (table,) = cf.tables(estate.source)
+    assert table.to_toml().splitlines()[2:] == [
+        f'# schema = "{schema}"   # the files do not store their columns',
+        '# serde = "text"',
+        "# types: guessed from the first 3 rows",
+    ]
+
+
+def test_the_types_of_a_single_file_are_guessed(estate: Estate, capsys: pytest.CaptureFixture[str]) -> None:
+    rc(estate, "t/1", "text", {"a": [1, None], "b": ["x", "y"]})
+    path = estate.source / "t/1"
+    assert main(["schema", str(path), "--as", "tables"]) == 0
+    expected = [
+        'schema = "_c0 bigint, _c1 string"',
+        'serde = "text"',
+        "# types: guessed from the first 2 rows",
+    ]
+    assert capsys.readouterr().out.splitlines()[2:] == expected
+
+
+def test_types_that_nearly_fit_are_named(estate: Estate) -> None:
+    rc(estate, "t/1", "text", {"a": [*map(str, range(39)), "n/a"], "b": ["x", "1"] * 20})
+    text = proposed(estate)
+    assert '\nschema = "_c0 string, _c1 string"\n' in text
+    assert "\n# _c0: 97.5% of the values fit bigint\n" in text
+    assert "# _c1" not in text
+
+
+def test_a_damaged_file_has_an_entry_without_types(estate: Estate) -> None:
+    rc(estate, "t/1", "text", {"a": ["1"] * 3000})
+    path = estate.source / "t/1"
+    path.write_bytes(path.read_bytes()[:-40])
+    (table,) = cf.tables(estate.source)
+    assert "the files do not store their columns" in table.to_toml()
