@@ -36,6 +36,8 @@ class FileField:
     """The type in the file's own words, if it has more than Arrow's: `char`, `INT96`."""
     parts: tuple[FileField, ...] = ()
     """The fields of a struct, the element of a list, or the key and the value of a map."""
+    id: int | None = None
+    """Iceberg's, if the file states one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +47,6 @@ class FileLayout:
     fields: tuple[FileField, ...]
     splits: tuple[int, ...] = ()
     """The offsets at which readers may begin."""
-    has_ids: bool = False
-    """Whether its columns have ids of Iceberg, by which readers find them instead of by name."""
     has_short_lists: bool = False
     """Whether it has lists of two levels (Parquet)."""
     knows_calendar: bool = True

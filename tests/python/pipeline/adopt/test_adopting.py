@@ -206,10 +206,35 @@ def test_parquet_of_a_spark_table_is_parquet(estate):
     assert adopt(estate.source, estate.target, OPTIONS).adopted[0].count("in place") == 1
 
 
-def test_parquet_with_ids_of_another_table_is_converted(estate):
-    field = pa.field("id", pa.int64(), metadata={"PARQUET:field_id": "7"})
-    estate.table("t", "id bigint", {"a.parquet": pa.table([ids(1)], pa.schema([field]))})
-    assert estate.reasons("t") == {"a.parquet": reason("ids")}
+def test_parquet_with_ids_stays_if_they_are_those_of_the_table(estate):
+    def with_ids(*numbers: int, inner: int = 4, **more: int) -> pa.Table:
+        """The columns id, s and l with ids, as older versions of pyarrow wrote them unasked."""
+
+        def field(name: str, kind: pa.DataType, number: int) -> pa.Field:
+            return pa.field(name, kind, metadata={"PARQUET:field_id": str(number)} if number else None)
+
+        kinds = (pa.int64(), pa.string(), pa.list_(field("element", pa.string(), inner)))
+        columns = [field(*column) for column in zip(("id", "s", "l"), kinds, numbers, strict=True)]
+        columns += [field(name, pa.string(), number) for name, number in more.items()]
+        row = [ids(1), ["a"], [["b"]], *([["c"]] * len(more))]
+        return pa.table(row, pa.schema(columns))
+
+    files = {
+        "same.parquet": with_ids(1, 2, 3),
+        "none.parquet": with_ids(0, 0, 0, inner=0),
+        "other.parquet": with_ids(1, 3, 2),
+        "inside.parquet": with_ids(1, 2, 3, inner=9),
+        "some.parquet": with_ids(1, 0, 3),
+        "hidden.parquet": with_ids(1, 2, 3, more=9),
+    }
+    estate.table("t", "id bigint, s string, l array<string>", files)
+    others = dict.fromkeys(
+        ["other.parquet", "inside.parquet", "some.parquet", "hidden.parquet"], reason("ids")
+    )
+    assert estate.reasons("t") == {"same.parquet": "", "none.parquet": "", **others}
+    assert adopt(estate.source, estate.target, OPTIONS).verified
+    rows = estate.loaded("t").scan().to_arrow().to_pylist()
+    assert rows == [{"id": 1, "s": "a", "l": ["b"]}] * 6
 
 
 def test_null_lists_and_maps_of_structs(estate):
