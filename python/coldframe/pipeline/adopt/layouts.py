@@ -51,6 +51,7 @@ def _of_ours(path: str, storage_options: StorageOptions) -> FileLayout:
         _once(fields),
         tuple(int(stripe["offset"]) for stripe in about["stripes"]),
         is_by_position=bool(names) and all(_PLACEHOLDER.match(name) for name in names),
+        has_java_times=about["writer"] == "orc-java",
     )
 
 

@@ -53,6 +53,8 @@ class FileLayout:
     """Whether it is known how its days before 1582-10-15 are counted."""
     is_by_position: bool = False
     """Whether its columns have placeholders for names."""
+    has_java_times: bool = False
+    """Whether it stores fractions of a second before 1970 as ORC's library for Java does."""
     zone: str = ""
     """The zone of its timestamps of type INT96, if it names one other than UTC (Parquet)."""
 

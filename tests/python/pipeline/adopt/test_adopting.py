@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from adoptions import OPTIONS, Estate, ids
 
+import coldframe as cf
 from coldframe.cli import main
 from coldframe.errors import ColdframeError, SchemaError, UnsupportedError
 from coldframe.pipeline import InProcess, dry_run, migrate
@@ -121,6 +122,16 @@ def test_files_that_no_metadata_can_make_right_are_converted_beside_the_others(e
     paths = [task.file.file_path for task in table.scan().plan_files()]
     assert sum(path.startswith(f"file://{estate.root}") for path in paths) == 1
     assert sum(path.startswith(f"file://{estate.target}") for path in paths) == 5
+
+
+def test_fractions_of_a_second_before_1970_stay_as_java_stores_them(estate):
+    times = pa.table({"t": pa.array([-1_500_000, 1_500_000], pa.timestamp("us"))})
+    estate.table("t", "t timestamp", {"by_pyarrow": times})
+    cf.write(times, estate.root / "t" / "as_java", format="orc")
+    assert estate.reasons("t") == {"as_java": "", "by_pyarrow": reason("early fractions")}
+    assert adopt(estate.source, estate.target, OPTIONS).verified
+    early = estate.loaded("t").scan(row_filter="t < '1970-01-01T00:00:00'").to_arrow()
+    assert [str(value) for value in early["t"].to_pylist()] == ["1969-12-31 23:59:58.500000"] * 2
 
 
 def test_a_file_of_two_partitions_stays_in_one_of_them(estate):
