@@ -240,8 +240,8 @@ RULES = (
     ),
     Rule(
         "early fractions",
-        "it has fractions of a second before 1970 that are not stored as Java stores them: Spark with Iceberg "
-        "reads them a second early",
+        "it has fractions of a second before 1970 that are not stored as Java stores them: Spark with "
+        "Iceberg reads them a second early",
         lambda facts: bool(facts.values.early) and not facts.is_parquet and not facts.layout.has_java_times,
     ),
     Rule(
