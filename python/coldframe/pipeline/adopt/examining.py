@@ -13,6 +13,7 @@ from coldframe.arguments import default_threads
 from coldframe.errors import SchemaError, unsupported
 from coldframe.pipeline.adopt.changes import identity_now
 from coldframe.pipeline.adopt.layouts import PARQUET, layout_of
+from coldframe.pipeline.adopt.mapping import Mapping as NameMapping
 from coldframe.pipeline.adopt.measures import Measured
 from coldframe.pipeline.adopt.proof import shown_by
 from coldframe.pipeline.adopt.records import FileLayout, FoundFile, FoundTable, Verdict
@@ -96,7 +97,8 @@ def examine(
     """The verdicts on files; raises if not even a conversion of one would be right. `taken`: paths of files
     that stay since an earlier run. `detach`: no file may stay.
     """
-    calls = (partial(_examine, table, columns, file, detach=detach) for file in files)
+    mapping = NameMapping(columns.schema, table.keys.names)
+    calls = (partial(_examine, table, columns, mapping, file, detach=detach) for file in files)
     examined = list(in_threads(calls, default_threads()))
     _look_at_zeros(examined)
     return _once(examined, set(taken))
@@ -122,7 +124,9 @@ def _once(examined: list[Examined], seen: set[str]) -> list[Examined]:
     return examined
 
 
-def _examine(table: FoundTable, columns: Columns, file: FoundFile, *, detach: bool) -> Examined:
+def _examine(
+    table: FoundTable, columns: Columns, mapping: NameMapping, file: FoundFile, *, detach: bool
+) -> Examined:
     from pyiceberg.manifest import FileFormat
 
     identity = identity_now(file)
@@ -143,7 +147,7 @@ def _examine(table: FoundTable, columns: Columns, file: FoundFile, *, detach: bo
         verdict.reason = WHOLE if file.is_whole else FOREIGN
         return Examined(file, verdict, values, None, None)
     layout = layout_of(file.path, file.format, file.storage_options)
-    facts = Facts(replace(table, columns=plain_schema(table.columns)), file, layout, values)
+    facts = Facts(replace(table, columns=plain_schema(table.columns)), file, layout, values, mapping)
     if never := why_never(facts):
         raise unsupported(f"adopting {never}")
     verdict.reason = reason_of(facts) or (DETACHED if detach else "")

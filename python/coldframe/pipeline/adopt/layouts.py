@@ -51,6 +51,7 @@ def _of_ours(path: str, storage_options: StorageOptions) -> FileLayout:
         _once(fields),
         tuple(int(stripe["offset"]) for stripe in about["stripes"]),
         is_by_position=bool(names) and all(_PLACEHOLDER.match(name) for name in names),
+        has_java_times=about["writer"] == "orc-java",
     )
 
 
@@ -71,7 +72,6 @@ def _of_parquet(path: str, storage_options: StorageOptions) -> FileLayout:
     return FileLayout(
         _once(fields),
         tuple(row_group_offsets(footer)),
-        has_ids=any(_has_id(field) for field in schema),
         has_short_lists=bool(short),
         knows_calendar=_is_proleptic(footer),
         zone=zone_of(footer),
@@ -94,11 +94,10 @@ def _parquet_field(field: pa.Field, depth: int, leaves: Iterator[Any], short: li
         leaf = next(leaves)
         if len(leaf.path.split(".")) - _dots(leaf.path, field.name) < depth:
             short.append(leaf.path)
-        return FileField(field.name, kind, _INT96 if leaf.physical_type == _INT96 else "")
+        return FileField(field.name, kind, _INT96 if leaf.physical_type == _INT96 else "", (), _id_of(field))
     below = depth + (1 if pa.types.is_struct(kind) else 2)
-    return FileField(
-        field.name, kind, "", tuple(_parquet_field(part, below, leaves, short) for part in parts)
-    )
+    inside = tuple(_parquet_field(part, below, leaves, short) for part in parts)
+    return FileField(field.name, kind, "", inside, _id_of(field))
 
 
 def _dots(path: str, name: str) -> int:
@@ -106,8 +105,9 @@ def _dots(path: str, name: str) -> int:
     return name.count(".") if path.endswith(name) else 0
 
 
-def _has_id(field: pa.Field) -> bool:
-    return _ID in (field.metadata or {}) or any(_has_id(part) for part in parts_of(field.type))
+def _id_of(field: pa.Field) -> int | None:
+    number = (field.metadata or {}).get(_ID)
+    return None if number is None else int(number)
 
 
 def _is_proleptic(footer: pq.FileMetaData) -> bool:

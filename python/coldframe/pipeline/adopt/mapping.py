@@ -16,6 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from coldframe.pipeline.adopt.layouts import every_field
 from coldframe.pipeline.adopt.records import FileField
 
 PROPERTY = "schema.name-mapping.default"
@@ -57,6 +58,22 @@ class Mapping:
     def _begin(self, last: int) -> None:
         self._fresh: Iterator[int] = itertools.count(last + 1)
         self.last = last
+
+    def agrees(self, fields: Sequence[FileField]) -> bool:
+        """Whether the ids that a file states, if any, are the table's: readers prefer them to names."""
+        if all(part.id is None for part in every_field(fields)):
+            return True
+        return self._agrees(self._root, [(field.name, field) for field in fields])
+
+    def _agrees(self, known: dict[str, _Node], fields: Sequence[tuple[str, FileField]]) -> bool:
+        for name, column in fields:
+            node = known.get(name.lower())
+            # The id of a column that the table does not show could become that of a later one.
+            if node is None or node.number != column.id:
+                return False
+            if not self._agrees(node.parts, list(zip(_labels(column), column.parts, strict=True))):
+                return False
+        return True
 
     def add(self, fields: Sequence[FileField]) -> None:
         """Adds the names of a file that stays."""

@@ -36,6 +36,8 @@ class FileField:
     """The type in the file's own words, if it has more than Arrow's: `char`, `INT96`."""
     parts: tuple[FileField, ...] = ()
     """The fields of a struct, the element of a list, or the key and the value of a map."""
+    id: int | None = None
+    """Iceberg's, if the file states one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +47,14 @@ class FileLayout:
     fields: tuple[FileField, ...]
     splits: tuple[int, ...] = ()
     """The offsets at which readers may begin."""
-    has_ids: bool = False
-    """Whether its columns have ids of Iceberg, by which readers find them instead of by name."""
     has_short_lists: bool = False
     """Whether it has lists of two levels (Parquet)."""
     knows_calendar: bool = True
     """Whether it is known how its days before 1582-10-15 are counted."""
     is_by_position: bool = False
     """Whether its columns have placeholders for names."""
+    has_java_times: bool = False
+    """Whether it stores fractions of a second before 1970 as ORC's library for Java does."""
     zone: str = ""
     """The zone of its timestamps of type INT96, if it names one other than UTC (Parquet)."""
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from coldframe.pipeline.adopt.layouts import PARQUET, every_field
+from coldframe.pipeline.adopt.mapping import Mapping as NameMapping
 from coldframe.pipeline.adopt.measures import Measured
 from coldframe.pipeline.adopt.records import FileField, FileLayout, FoundFile, FoundTable
 from coldframe.pipeline.sink.parquet_footer import parts_of
@@ -34,6 +35,8 @@ class Facts:
     file: FoundFile
     layout: FileLayout
     values: Measured
+    mapping: NameMapping
+    """Of the table's columns."""
 
     @property
     def is_parquet(self) -> bool:
@@ -213,7 +216,7 @@ RULES = (
     Rule(
         "ids",
         "its columns have ids of another table, by which Iceberg's readers would find them",
-        lambda facts: facts.layout.has_ids,
+        lambda facts: not facts.mapping.agrees(facts.layout.fields),
     ),
     Rule(
         "types",
@@ -237,8 +240,9 @@ RULES = (
     ),
     Rule(
         "early fractions",
-        "it has fractions of a second before 1970, which Spark with Iceberg reads a second early",
-        lambda facts: bool(facts.values.early) and not facts.is_parquet,
+        "it has fractions of a second before 1970 that are not stored as Java stores them: Spark with "
+        "Iceberg reads them a second early",
+        lambda facts: bool(facts.values.early) and not facts.is_parquet and not facts.layout.has_java_times,
     ),
     Rule(
         "zone",

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from adoptions import OPTIONS, Estate, ids
 
+import coldframe as cf
 from coldframe.cli import main
 from coldframe.errors import ColdframeError, SchemaError, UnsupportedError
 from coldframe.pipeline import InProcess, dry_run, migrate
@@ -123,6 +124,16 @@ def test_files_that_no_metadata_can_make_right_are_converted_beside_the_others(e
     assert sum(path.startswith(f"file://{estate.target}") for path in paths) == 5
 
 
+def test_fractions_of_a_second_before_1970_stay_as_java_stores_them(estate):
+    times = pa.table({"t": pa.array([-1_500_000, 1_500_000], pa.timestamp("us"))})
+    estate.table("t", "t timestamp", {"by_pyarrow": times})
+    cf.write(times, estate.root / "t" / "as_java", format="orc")
+    assert estate.reasons("t") == {"as_java": "", "by_pyarrow": reason("early fractions")}
+    assert adopt(estate.source, estate.target, OPTIONS).verified
+    early = estate.loaded("t").scan(row_filter="t < '1970-01-01T00:00:00'").to_arrow()
+    assert [str(value) for value in early["t"].to_pylist()] == ["1969-12-31 23:59:58.500000"] * 2
+
+
 def test_a_file_of_two_partitions_stays_in_one_of_them(estate):
     estate.table("t", "id bigint", {"p=1/a": pa.table({"id": ids(1)})}, "p int")
     estate.partition("t", "p='1'", "p=1")
@@ -206,10 +217,35 @@ def test_parquet_of_a_spark_table_is_parquet(estate):
     assert adopt(estate.source, estate.target, OPTIONS).adopted[0].count("in place") == 1
 
 
-def test_parquet_with_ids_of_another_table_is_converted(estate):
-    field = pa.field("id", pa.int64(), metadata={"PARQUET:field_id": "7"})
-    estate.table("t", "id bigint", {"a.parquet": pa.table([ids(1)], pa.schema([field]))})
-    assert estate.reasons("t") == {"a.parquet": reason("ids")}
+def test_parquet_with_ids_stays_if_they_are_those_of_the_table(estate):
+    def with_ids(*numbers: int, inner: int = 4, **more: int) -> pa.Table:
+        """The columns id, s and l with ids, as older versions of pyarrow wrote them unasked."""
+
+        def field(name: str, kind: pa.DataType, number: int) -> pa.Field:
+            return pa.field(name, kind, metadata={"PARQUET:field_id": str(number)} if number else None)
+
+        kinds = (pa.int64(), pa.string(), pa.list_(field("element", pa.string(), inner)))
+        columns = [field(*column) for column in zip(("id", "s", "l"), kinds, numbers, strict=True)]
+        columns += [field(name, pa.string(), number) for name, number in more.items()]
+        row = [ids(1), ["a"], [["b"]], *([["c"]] * len(more))]
+        return pa.table(row, pa.schema(columns))
+
+    files = {
+        "same.parquet": with_ids(1, 2, 3),
+        "none.parquet": with_ids(0, 0, 0, inner=0),
+        "other.parquet": with_ids(1, 3, 2),
+        "inside.parquet": with_ids(1, 2, 3, inner=9),
+        "some.parquet": with_ids(1, 0, 3),
+        "hidden.parquet": with_ids(1, 2, 3, more=9),
+    }
+    estate.table("t", "id bigint, s string, l array<string>", files)
+    others = dict.fromkeys(
+        ["other.parquet", "inside.parquet", "some.parquet", "hidden.parquet"], reason("ids")
+    )
+    assert estate.reasons("t") == {"same.parquet": "", "none.parquet": "", **others}
+    assert adopt(estate.source, estate.target, OPTIONS).verified
+    rows = estate.loaded("t").scan().to_arrow().to_pylist()
+    assert rows == [{"id": 1, "s": "a", "l": ["b"]}] * 6
 
 
 def test_null_lists_and_maps_of_structs(estate):
