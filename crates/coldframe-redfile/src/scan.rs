@@ -16,7 +16,7 @@ use crate::open::RawFile;
 use crate::schema::{Node, prune_all};
 
 /// The context of a scan, shared by its row groups.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ScanContext {
     /// The file.
     pub(crate) file: Arc<RawFile>,

@@ -1,8 +1,8 @@
 //! Decodes the fetched chunks of a row group into batches.
 //!
 //! Each leaf is read a batch of rows at a time, page by page, so that what is being decoded stays in the
-//! cache; batches have fewer rows if the rows are long. With `skip` and `null`, every page is tried first:
-//! the losses of all columns divide the rows of the group into stretches. In a stretch each column is either
+//! cache; batches have fewer rows if the rows are long. With `skip` and `null`, the whole group is decoded before
+//! its first row is returned. If that fails, every page is tried: the losses of all columns divide the rows of the group into stretches. In a stretch each column is either
 //! intact or lost, so that values stay in their rows. Single pages do not show whether the leaves of a column
 //! contradict each other. If they do, assembling the column fails, and the rows are located by reading
 //! smaller and smaller ranges.
@@ -14,8 +14,8 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_schema::DataType;
 use bytes::Bytes;
-use coldframe_core::salvage::{Fate, Loss, Salvage, Stretch, fitting};
-use coldframe_core::{BatchIter, DecodeUnit, Error, ErrorContext, OnError, Result, arrow_error};
+use coldframe_core::salvage::{Fate, Loss, Salvage, Stretch, cut_batches, decoded_whole, fitting};
+use coldframe_core::{BatchIter, DamageLog, DecodeUnit, Error, ErrorContext, OnError, Result, arrow_error};
 use coldframe_encoding::codec::Decompressor;
 
 use super::leaf::LeafReader;
@@ -30,6 +30,16 @@ use crate::pages::walk::PageWalk;
 /// a row is lost as a whole.
 const MAX_SEARCHES: u32 = 10_000;
 
+/// A row group that takes at most this part of the read's memory is decoded before its first row is returned. The pages of
+/// a larger one are decoded twice.
+const WHOLE_SHARE: u64 = 4;
+
+/// Decoded bytes of such a group, beyond twice its stored bytes: a page of nulls takes almost no bytes.
+const UNBACKED_BYTES: u64 = 32 << 20;
+
+/// Rows of such a group that are decoded at once, however small the user's batches are.
+const ROWS_AT_ONCE: usize = 1 << 16;
+
 /// A row group to decode.
 pub(crate) struct DecodeGroup {
     /// The scan.
@@ -40,11 +50,37 @@ pub(crate) struct DecodeGroup {
 
 impl DecodeUnit for DecodeGroup {
     fn decode(self: Box<Self>, bytes: Vec<Bytes>) -> Result<BatchIter> {
+        let most = self.scan.batch_rows;
+        if self.scan.on_error != OnError::Raise
+            && let Some(whole) = self.whole(&bytes)
+        {
+            return Ok(Box::new(cut_batches(whole, most).map(Ok)));
+        }
         Ok(Box::new(self.batches(bytes)?))
     }
 }
 
 impl DecodeGroup {
+    /// All batches of an intact group, as a plain read decodes them; `None` if the group is damaged or too large.
+    fn whole(&self, bytes: &[Bytes]) -> Option<Vec<RecordBatch>> {
+        let stored = bytes.iter().fold(0, |sum: u64, bytes| sum.saturating_add(bytes.len() as u64));
+        let justified = UNBACKED_BYTES.saturating_add(stored.saturating_mul(2));
+        let most = justified.min(self.scan.file.options.limits.memory_limit / WHOLE_SHARE);
+        let scan = ScanContext {
+            on_error: OnError::Raise,
+            batch_rows: self.scan.batch_rows.max(ROWS_AT_ONCE),
+            damage: DamageLog::default(),
+            ..(*self.scan).clone()
+        };
+        let group = Self { scan: Arc::new(scan), group: self.group.clone() };
+        let leaves = self.scan.wanted();
+        let chunks = leaves.iter().filter_map(|(place, _)| self.group.chunks.get(*place));
+        if chunks.map(Chunk::unpacked).fold(0, u64::saturating_add) > most {
+            return None;
+        }
+        decoded_whole(group.batches(bytes.to_vec()).ok()?, most)
+    }
+
     /// The batches of the group.
     pub(super) fn batches(self, bytes: Vec<Bytes>) -> Result<Batches> {
         let Self { scan, group } = self;
