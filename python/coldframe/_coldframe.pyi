@@ -971,6 +971,23 @@ def unclaimed(
     Nobody reads them. Files without bytes are left out.
     """
 
+def write_partitioned(
+    data: ArrowStreamExportable,
+    root: Store,
+    keys: Sequence[str],
+    *,
+    format: str,
+    options: Mapping[str, Any] | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> list[tuple[str, int, int]]:
+    """Writes files below `key=value` folders. Returns their paths below the root, rows and bytes."""
+
+def escaped(name: str) -> str:
+    """A name or value as Hive writes it in the name of a folder."""
+
+def folder_of(names: Iterable[str], values: Iterable[str]) -> str:
+    """The folders of a partition: `dt=2014-01-01/region=asia%2Fpacific`."""
+
 def write(
     data: ArrowStreamExportable,
     dest: object,

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from coldframe.arguments import Keys, OpenArguments
 from coldframe.arrow import pa
-from coldframe.discovery import as_list
 from coldframe.errors import unsupported
 from coldframe.hive.addresses import is_metastore
 from coldframe.iceberg.places import is_iceberg_table, metadata_of_scan
 from coldframe.literals import FormatName
 from coldframe.scanning import Dataset, Origin
-from coldframe.sources import with_filesystem
+from coldframe.sources import as_list, with_filesystem
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

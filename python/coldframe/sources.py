@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from coldframe import _coldframe
@@ -84,6 +84,25 @@ def is_of_core(path: str) -> bool:
 def is_remote(source: object) -> bool:
     """Whether the source is a URL of a remote store."""
     return isinstance(source, str) and scheme_of(source) not in (None, "file")
+
+
+def as_list(sources: object) -> list[Any]:
+    """The sources as a list; a single source becomes a list of length 1."""
+    if isinstance(sources, (str, os.PathLike, bytes, bytearray, memoryview)) or not isinstance(
+        sources, Iterable
+    ):
+        return [sources]
+    if hasattr(sources, "read"):  # file objects are iterable, too
+        return [sources]
+    return list(sources)
+
+
+def is_flat(url: str) -> bool:
+    """Whether the URL's store has no real folders, so that one listing returns all files below a prefix."""
+    return scheme_of(url) in _FLAT
+
+
+_FLAT = frozenset(("s3", "s3a", "s3n", "gs", "gcs", "az", "adl", "azure", "abfs", "abfss", "wasb", "wasbs"))
 
 
 def is_local_path(path: str, storage_options: Mapping[str, Any] | None) -> bool:

@@ -9,10 +9,11 @@ import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from coldframe._coldframe import formats, shown
-from coldframe.errors import ColdframeError, LeftOutWarning
+from coldframe.errors import ColdframeError, LeftOutWarning, PartialTableWarning
 from coldframe.file import File
 from coldframe.iceberg.places import NOT_LISTED
 from coldframe.opening import open
@@ -64,8 +65,17 @@ class FoundTable:
     not requested."""
     damaged: int = 0
     """Files in its folders whose bytes have no known format."""
+    missing: tuple[str, ...] = ()
+    """What the table must have and its directory lacks, as far as opening the table shows it."""
+    damage: tuple[str, ...] = ()
+    """What `verify` found: the first places, with reasons."""
     likeness: str = ""
     """Equal for tables of equally many files with equal names and sizes."""
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether anything of the table is known to be damaged, missing or unreadable."""
+        return bool(self.problem is not None or self.damaged or self.missing or self.damage)
 
     def open(self, *, storage_options: Mapping[str, Any] | None = None) -> File | Dataset:
         """Opens the table: a File if `is_whole`, else a Dataset."""
@@ -88,18 +98,23 @@ def tables(
     *,
     storage_options: Mapping[str, Any] | None = None,
     rows: bool = True,
+    verify: bool = False,
 ) -> list[FoundTable]:
     """The tables below a directory, by name: the tables that `migrate` would convert, and Iceberg tables. A
-    LeftOutWarning names the places of other files: those of other formats, and those that cannot be read.
+    LeftOutWarning names the places of other files: those of other formats, and those that cannot be read; a
+    PartialTableWarning names what a table lacks.
 
     Args:
         source: a path or URL. Its tables.toml, if it has one, names tables and their options.
         storage_options: as for `open`.
-        rows: open each table to get its number of rows.
+        rows: open each table to get its number of rows, and what it lacks.
+        verify: decode every value of each table, to find damage and files that are gone.
     """
-    estate = survey(source, storage_options=storage_options, rows=rows)
+    estate = survey(source, storage_options=storage_options, rows=rows, verify=verify)
     for text in _left_out(estate):
         warnings.warn(f"{shown(os.fspath(source))}: {text}", LeftOutWarning, stacklevel=2)
+    for text in (text for table in estate.tables for text in table.missing):
+        warnings.warn(text, PartialTableWarning, stacklevel=2)
     return estate.tables
 
 
@@ -116,9 +131,13 @@ class Estate(NamedTuple):
 
 
 def survey(
-    source: str | os.PathLike[str], *, storage_options: Mapping[str, Any] | None, rows: bool
+    source: str | os.PathLike[str],
+    *,
+    storage_options: Mapping[str, Any] | None,
+    rows: bool,
+    verify: bool = False,
 ) -> Estate:
-    """The tables of all formats below a directory."""
+    """The tables of all formats below a directory: see `tables`."""
     from coldframe.pipeline.file_access import root_of
     from coldframe.pipeline.options import Options
     from coldframe.pipeline.source.survey import look
@@ -126,9 +145,11 @@ def survey(
     root = root_of(source)
     options = Options(untyped=True, source_storage_options=storage_options)
     inventory, migrated = look(root, None, options)
-    ours = [_described(root, table, storage_options, rows) for table in migrated if len(table.files)]
+    ours = [_described(root, table, storage_options) for table in migrated if len(table.files)]
+    if rows or verify:
+        ours = [_opened(table, storage_options, verify) for table in ours]
     places = [file.relative for file in inventory.unread if file.reason == NOT_LISTED]
-    iceberg = [_iceberg(root, place, storage_options, rows) for place in places]
+    iceberg = [_iceberg(root, place, storage_options, rows, verify) for place in places]
     listed = sorted([*ours, *iceberg], key=lambda table: table.name) if iceberg else ours
     taken = {table.place for table in migrated}
     others, stray = other_files(root, inventory.unknown, taken, storage_options)
@@ -165,18 +186,22 @@ def _some(places: Sequence[str]) -> str:
     return ", ".join(map(shown, places[:_NAMED])) + (f" and {more} others" if more > 0 else "")
 
 
-def _iceberg(root: str, place: str, storage_options: Mapping[str, Any] | None, rows: bool) -> FoundTable:
+def _iceberg(
+    root: str, place: str, storage_options: Mapping[str, Any] | None, rows: bool, verify: bool
+) -> FoundTable:
     path = f"{root}/{place}".removesuffix("/.")
     whole = FoundTable(_name_of(path, place), ICEBERG, path, 0, 0, None, place=place)
     try:
         table: Any = whole.open(storage_options=storage_options)
         whole = replace(whole, files=len(table.files), bytes=table.size)
+        for _ in table.to_batches() if verify else ():
+            pass
         return replace(whole, rows=table.count()) if rows else whole
     except (ColdframeError, OSError, ValueError) as error:
         return replace(whole, problem=str(error))
 
 
-def _described(root: str, table: Table, storage_options: Mapping[str, Any] | None, rows: bool) -> FoundTable:
+def _described(root: str, table: Table, storage_options: Mapping[str, Any] | None) -> FoundTable:
     first = table.files[0]
     number = len(table.files)
     is_whole = number == 1 and ((first.is_folder and not first.is_partition) or not table.partition_fields)
@@ -189,7 +214,7 @@ def _described(root: str, table: Table, storage_options: Mapping[str, Any] | Non
         folders.add(file.keys)
         name = file.relative.removeprefix(f"{table.place}/")
         likeness.update(f"{name}\0{file.size}\n".encode(errors="replace"))
-    whole = FoundTable(
+    return FoundTable(
         table.name,
         table.format,
         path,
@@ -205,14 +230,40 @@ def _described(root: str, table: Table, storage_options: Mapping[str, Any] | Non
         damaged=len(table.damaged),
         likeness=likeness.hexdigest(),
     )
-    if not rows:
-        return whole
-    try:
-        opened = whole.open(storage_options=storage_options)
-        whole = replace(whole, writer=_writer(opened))
-        return replace(whole, rows=opened.num_rows)
-    except (ColdframeError, OSError, ValueError) as error:
-        return replace(whole, problem=str(error))
+
+
+def _opened(table: FoundTable, storage_options: Mapping[str, Any] | None, verify: bool) -> FoundTable:
+    """A table with what opening it shows, and with its damage if `verify`."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            opened = table.open(storage_options=storage_options)
+            table = replace(table, writer=_writer(opened))
+            table = replace(table, rows=opened.num_rows)
+            met = opened._raw.notices_by_reading() if isinstance(opened, File) else []
+            missing = [f"{shown(table.path)}: {text}" for kind, text in met if kind == "partial_table"]
+            table = replace(table, missing=tuple(missing))
+            if verify:
+                table = replace(table, damage=tuple(islice(_damage(opened), _NAMED)))
+        except (ColdframeError, OSError, ValueError) as error:
+            table = replace(table, problem=str(error))
+    for warning in caught:
+        if issubclass(warning.category, PartialTableWarning):
+            table = replace(table, missing=(*table.missing, str(warning.message)))
+        else:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+    return replace(table, missing=tuple(dict.fromkeys(table.missing)))
+
+
+def _damage(table: File | Dataset) -> Iterator[str]:
+    """The damage of all files of a table, which are read to the end."""
+    for number in range(1 if isinstance(table, File) else len(table.files)):
+        place = "" if isinstance(table, File) else f"{shown(table.files[number])}: "
+        try:
+            damage = (table if isinstance(table, File) else table.open_file(number)).verify()["damage"]
+            yield from (f"{place}{lost['structure']}: {lost['reason']}" for lost in damage)
+        except (ColdframeError, OSError, ValueError) as error:
+            yield str(error)
 
 
 def _writer(table: File | Dataset) -> str:

@@ -170,19 +170,28 @@ def _write_partitioned(
     progress: Callable[[int], None] | None,
     options: Mapping[str, Any],
 ) -> dict[str, Any]:
-    from coldframe.partitions import write_partitioned
+    from coldframe.publishing import begin
 
-    about = _coldframe.formats().get(format)
-    if about is None or not about["capabilities"]["written"]:
-        raise unsupported(f"writing {format!r}")
-    reader = pa.RecordBatchReader.from_stream(stream)
-
-    def write_file(batches: Any, dest: _coldframe.Store) -> dict[str, Any]:
-        return _coldframe.write(batches, dest, format=format, options=options, new=True)
-
-    ending = "." + about["capabilities"]["endings"][0]
-    reader = with_progress(reader, progress)
-    return write_partitioned(reader, store, partitioning, ending=ending, write_file=write_file)
+    names = partitioning.names if isinstance(partitioning, pa.Schema) else partitioning
+    if isinstance(names, str) or not isinstance(names, Sequence) or not names:
+        raise TypeError(
+            f"partitioning: expected names of columns or a pyarrow.Schema, found {partitioning!r}"
+        )
+    publication = begin(store)
+    try:
+        files = _coldframe.write_partitioned(
+            stream, publication.staged, list(names), format=format, options=options, progress=progress
+        )
+        if files:
+            publication.publish()
+    except BaseException:
+        publication.abandon()
+        raise
+    return {
+        "rows": sum(rows for _, rows, _ in files),
+        "bytes": sum(size for _, _, size in files),
+        "files": [path for path, _, _ in files],
+    }
 
 
 def with_progress(reader: Any, progress: Callable[[int], None] | None) -> Any:

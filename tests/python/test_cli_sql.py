@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hbase_roots import ROOT, add_table
+from hudi_tables import hudi_table
 
 import coldframe as cf
 from coldframe.cli import main
@@ -294,6 +295,51 @@ def test_an_inventory_is_a_page(
     assert all(f"<td>{fate}</td>" in text or fate in rest[0] for fate in fates)
     with pytest.raises(SystemExit, match="2"):
         main(["tables", str(estate), "--html"])
+
+
+def test_what_tables_lack_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    disks = tmp_path / "disks"
+    shutil.copytree(DATA / "hive" / "files" / "changes", disks / "changes")
+    shutil.rmtree(disks / "changes" / "delta_0000001_0000001_0000")
+    shutil.copytree(DATA / "kudu_wal" / "files" / "lz4", disks / "tserver")
+    shutil.rmtree(disks / "tserver" / "wals" / "9abebdee141d45f487c164e7931272d3")
+    hudi_table(disks / "trips", {"20240101000000000": [1.0], "20240102000000000": [2.0]})
+    (disks / "trips" / ".hoodie" / "20240102000000000.commit").unlink()
+    expected = {
+        "changes": "no file has the rows of write 1 in bucket 0",
+        "tserver.trips": "1 tablet of table trips without a write-ahead log",
+        "trips": "its timeline does not know 1 of the instants",
+    }
+    assert main(["tables", str(disks), "--json"]) == 0
+    listed = {table["name"]: table for table in json.loads(capsys.readouterr().out)}
+    assert {name for name, table in listed.items() if table["missing"]} == expected.keys()
+    assert all(text in listed[name]["missing"][0] for name, text in expected.items())
+    assert main(["tables", str(disks)]) == 0
+    err = capsys.readouterr().err
+    assert all(err.count(text) == 1 for text in expected.values())
+    with pytest.warns(cf.PartialTableWarning, match="the rows of write 1"):
+        cf.tables(disks)
+
+
+def test_tables_are_verified_on_request(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    disks = tmp_path / "disks"
+    hudi_table(disks / "trips", {"20240101000000000": [1.0], "20240102000000000": [2.0]})
+    (disks / "sales").mkdir()
+    for name in ("a", "b"):
+        cf.write(ROWS, disks / "sales" / name, format="orc")
+    assert main(["tables", str(disks), "--verify"]) == 0
+    assert capsys.readouterr().err == ""
+    next((disks / "trips" / "eu").glob("*_20240102000000000.parquet")).unlink()
+    torn = bytearray((disks / "sales" / "b").read_bytes())
+    torn[3:40] = bytes(37)
+    (disks / "sales" / "b").write_bytes(torn)
+    assert main(["tables", str(disks)]) == 0
+    assert capsys.readouterr().err == ""
+    assert main(["tables", str(disks), "--verify", "--json"]) == 1
+    damage = {table["name"]: table["damage"] for table in json.loads(capsys.readouterr().out)}
+    assert "which commit 20240102000000000 names, found none" in damage["trips"][0]
+    assert damage["sales"][0].startswith(f"{disks / 'sales' / 'b'}: ")
+    assert [table.is_wrong for table in cf.tables(disks, verify=True)] == [True, True]
 
 
 def test_an_inventory_page_escapes_names(tmp_path: Path) -> None:

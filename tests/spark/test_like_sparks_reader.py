@@ -159,6 +159,39 @@ def test_timestamps_are_read_as_wall_clocks_if_the_user_says_so(spark: SparkSess
         assert shown("T timestamp", "unix_micros(t)") == [(1615672800000000,)]
 
 
+def test_filters_find_timestamps_of_the_first_year(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark's own reader loses them where it pushes filters down."""
+    path = str(tmp_path / "t")
+    spark.sql("select timestamp'0001-01-02 00:00:00' t, 1 i").write.orc(path)
+    where = "t < timestamp'0001-01-03 00:00:00' and t = timestamp'0001-01-02 00:00:00'"
+    with settings(spark, {"spark.sql.orc.filterPushdown": "false"}):
+        assert both(lambda by: spark.read.format(by).load(path).where(where), "i") == ["(1,)"]
+    assert spark.read.format("coldframe").load(path).where(where).count() == 1
+
+
+def test_wall_clocks_and_instants_in_one_folder_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+    """As by Spark's own reader: one column cannot be both."""
+    if spark.version < "3.4":
+        pytest.skip("no timestamp without time zone before Spark 3.4")
+    path = str(tmp_path / "t")
+    for kind in ("timestamp", "timestamp_ntz"):
+        spark.sql(f"select {kind}'2021-03-14 07:30:00' t").write.mode("append").orc(path)
+    for schema in ("t timestamp", "t timestamp_ntz"):
+        for by, words in (("orc", "ORC_TYPE_CAST"), ("coldframe", r"SchemaError: .*column 't'")):
+            with pytest.raises(Exception, match=words):
+                spark.read.schema(schema).format(by).load(path).collect()
+
+
+def test_an_executor_in_another_time_zone_refuses_timestamps(spark: SparkSession, tmp_path: Path) -> None:
+    spark.sql("select timestamp'2021-03-14 07:30:00' t, 1 i").write.orc(str(tmp_path / "t"))
+    frame = spark.read.format("coldframe").load(str(tmp_path / "t"))
+    planned = [frame.select(name)._jdf.queryExecution().toRdd() for name in ("t", "i")]
+    with jvm_zone(spark, "Asia/Kolkata"):
+        with pytest.raises(Exception, match=r"UnsupportedError: .* that of an executor in Asia/Kolkata"):
+            planned[0].count()
+        assert planned[1].count() == 1
+
+
 def test_rows_know_their_files(spark: SparkSession, tmp_path: Path) -> None:
     for name in ("a b", "c"):
         put({"name": [name] * 3}, tmp_path / f"t/{name}.orc")
@@ -246,7 +279,7 @@ def test_a_path_lies_where_the_session_says(spark: SparkSession, tmp_path: Path)
         several = [f"{tmp_path}/local/p=1", f"viewfs://vc{tmp_path}/local/p=1"]
         rows = spark.read.format("coldframe").load(several).select("v").collect()
         assert [row.v for row in rows] == ["cluster", "cluster"]
-        with pytest.raises(Exception, match="NotFoundError"):
+        with pytest.raises(Exception, match="PATH_NOT_FOUND"):
             spark.read.format("coldframe").load(f"{tmp_path}/local/nothing")
         with pytest.raises(Exception, match="above the mounts"):
             spark.read.format("coldframe").load(str(tmp_path))
@@ -295,3 +328,52 @@ def test_s3a_has_the_settings_of_the_session(spark: SparkSession, tmp_path: Path
             with unknown, refused:
                 reader.load("s3a://data/t")
         bucket.shutdown()
+
+
+MISTAKES: dict[str, tuple[str, Callable[[SparkSession, str, Path], Any]]] = {
+    "no such path": ("PATH_NOT_FOUND", lambda s, by, at: s.read.format(by).load(f"{at}/none")),
+    "one of two": ("PATH_NOT_FOUND", lambda s, by, at: s.read.format(by).load([f"{at}/t", f"{at}/none"])),
+    "no match": ("PATH_NOT_FOUND", lambda s, by, at: s.read.format(by).load(f"{at}/none*")),
+    "no such path, columns": (
+        "PATH_NOT_FOUND",
+        lambda s, by, at: s.read.schema("a int").format(by).load(f"{at}/none").count(),
+    ),
+    "no file": ("UNABLE_TO_INFER_SCHEMA", lambda s, by, at: s.read.format(by).load(f"{at}/empty")),
+    "no path": ("UNABLE_TO_INFER_SCHEMA", lambda s, by, at: s.read.format(by).load()),
+    "a column twice": (
+        "COLUMN_ALREADY_EXISTS",
+        lambda s, by, at: s.read.schema("a int, s struct<b:int,B:int>").format(by).load(f"{at}/t").count(),
+    ),
+    "a type of no file": (
+        "UNSUPPORTED_DATA_TYPE_FOR_DATASOURCE",
+        lambda s, by, at: s.read.schema("a array<interval>").format(by).load(f"{at}/t").count(),
+    ),
+    "a type to write": (
+        "UNSUPPORTED_DATA_TYPE_FOR_DATASOURCE",
+        lambda s, by, at: s.sql("select null a").write.format(by).save(f"{at}/w"),
+    ),
+    "no time": (
+        "modified",
+        lambda s, by, at: s.read.format(by).option("modifiedAfter", "zz").load(f"{at}/t"),
+    ),
+    "an empty path": ("IllegalArgument", lambda s, by, at: s.read.format(by).load("")),
+    "no switch": (
+        "IllegalArgument",
+        lambda s, by, at: s.read.format(by).option("recursiveFileLookup", "zz").load(f"{at}/t").count(),
+    ),
+    "no target": ("IllegalArgument", lambda s, by, at: s.range(1).write.format(by).save()),
+}
+"""What Spark's readers and writers say to a mistake: the condition, or the kind of the error."""
+
+
+def test_mistakes_are_spark_errors(spark: SparkSession, tmp_path: Path) -> None:
+    put({"a": [1]}, tmp_path / "t/a.orc")
+    (tmp_path / "empty").mkdir()
+    for mistake, (condition, make) in MISTAKES.items():
+        errors = []
+        for by in ("orc", "coldframe"):
+            with pytest.raises(Exception, match=r"\S") as caught:
+                make(spark, by, tmp_path)
+            errors.append(caught.value)
+            assert condition in f"{type(caught.value).__name__}: {caught.value}", (mistake, by)
+        assert type(errors[0]) is type(errors[1]), (mistake, errors)

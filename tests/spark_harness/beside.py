@@ -8,6 +8,7 @@ import shutil
 import sys
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -57,9 +58,9 @@ def kind_of(error: Exception) -> str:
     return match[1] if match else type(error).__name__
 
 
-def answer(spark: SparkSession, query: str, by: str) -> list[str] | str:
+def answer(spark: SparkSession, query: str) -> list[str] | str:
     try:
-        rows = texts(spark.sql(query.format(t=f"t_{by}"))).collect()
+        rows = texts(spark.sql(query)).collect()
     except Exception as error:
         return f"error {kind_of(error)}"
     return sorted(map(repr, map(tuple, rows)))
@@ -78,6 +79,7 @@ class Session:
         self.spark, self.seed = spark, seed
         self.folder = folder / f"t{seed}"
         self.random = random.Random(seed * 7919 + 1)
+        self.is_merged = False
 
     def table(self) -> Table:
         """Writes the table, and makes a view of it for each reader."""
@@ -86,29 +88,39 @@ class Session:
         made = Maker(self.spark, self.seed).make(self.folder)
         set_zone(self.spark, zones.choice(ZONES))
         schema = self.schema(made)
+        if self.random.random() < 0.1 and schema:
+            self.make_tables(made)
+            return made
         for by in READERS:
             reader = self.spark.read.format(by)
             if by == "coldframe":
                 reader = reader.option("batch_rows", self.random.choice(("100", "4096", "16384")))
                 reader = reader.option("split_bytes", self.random.choice(("16k", "128m")))
             reader = reader.schema(schema) if schema else reader
+            reader = reader.option("mergeSchema", "true") if self.is_merged else reader
+            self.forget(by)
             reader.load(str(self.folder)).createOrReplaceTempView(f"t_{by}")
         add_samples(made, self.spark.table("t_orc"))
         return made
 
     def schema(self, table: Table) -> str | None:
         """Sometimes a schema to read by: other order and case, more columns, wider types, NOT NULL."""
-        if len(table.writers) == 1 and self.random.random() < 0.6:
+        chance = self.random.random()
+        if len(table.writers) == 1 and chance < 0.6:
             return None
-        wider = {"tinyint": "int", "smallint": "int", "int": "bigint", "float": "double"}
+        if chance < 0.3:
+            self.is_merged = True
+            return None
+        wider = {"tinyint": "int", "smallint": "bigint", "int": "bigint", "float": "double"}
         columns: list[Column] = []
+        upper = 0 if table.is_sensitive else 0.2
         for column in table.columns:
             kind = column.type
             if self.random.random() < 0.25:
                 kind = wider.get(kind, kind)
             columns.append(
                 Column(
-                    column.name.upper() if self.random.random() < 0.2 else column.name, kind, column.is_key
+                    column.name.upper() if self.random.random() < upper else column.name, kind, column.is_key
                 )
             )
         of_files = [column for column in columns if not column.is_key]
@@ -123,18 +135,54 @@ class Session:
             texts.append(f"`{column.name}` {column.type}{' NOT NULL' if is_strict else ''}")
         return ", ".join(texts)
 
+    def forget(self, by: str) -> None:
+        self.spark.catalog.dropTempView(f"t_{by}")
+        self.spark.sql(f"drop table if exists t_{by}")
+
+    def make_tables(self, table: Table) -> None:
+        """Tables of the session's catalog instead of views; some texts are char or varchar."""
+        kinds = {"string": ("string", "char(12)", "varchar(400)")}
+        columns = [
+            f"`{column.name}` {self.random.choice(kinds.get(column.type, (column.type,)))}"
+            for column in table.columns
+        ]
+        keys = ", ".join(f"`{column.name}`" for column in table.columns if column.is_key)
+        for by in READERS:
+            self.forget(by)
+            parts = f"partitioned by ({keys})" if keys else ""
+            self.spark.sql(
+                f"create table t_{by} ({', '.join(columns)}) using {by} {parts} location '{self.folder}'"
+            )
+        add_samples(table, self.spark.table("t_orc"))
+
+    def queries(self, table: Table) -> Queries:
+        return Queries(table, self.random)
+
+    def again(self, query: str, changed: dict[str, str]) -> list[str] | str:
+        """The answer of Spark's reader with other settings."""
+        before = {name: self.spark.conf.get(name) for name in changed}
+        for name, value in changed.items():
+            self.spark.conf.set(name, value)
+        answered = self.ask(query, READERS[0])
+        for name, known in before.items():
+            self.spark.conf.set(name, str(known))
+        return answered
+
+    def ask(self, query: str, by: str) -> list[str] | str:
+        return answer(self.spark, query.format(t=f"t_{by}"))
+
     def run(self, only: int | None = None) -> tuple[int, list[Difference]]:
         """The number of queries, and the differences. `only`: the number of the single query to run."""
         differences: list[Difference] = []
         table = self.table()
-        queries = Queries(table, self.random)
+        queries = self.queries(table)
         for number in range(QUERIES_OF_A_TABLE):
             chosen, query = settings(self.random), queries.make()
             if only is not None and number != only:
                 continue
             for name, value in chosen.items():
                 self.spark.conf.set(name, value)
-            answers = [answer(self.spark, query, by) for by in READERS]
+            answers = [self.ask(query, by) for by in READERS]
             if answers[0] != answers[1]:
                 apart = answers
                 if not any(isinstance(value, str) for value in answers):
@@ -143,9 +191,11 @@ class Session:
                         [f"of {len(value)} rows", *list((own - other).elements())[:5]]
                         for value, own, other in zip(answers, counts, reversed(counts), strict=True)
                     ]
-                why = reason(table, query, chosen, answers[0], answers[1])
+                why = reason(query, answers[1], partial(self.again, query))
                 differences.append(Difference(self.seed, number, query, (apart[0], apart[1]), why))
-        for name in settings(random.Random(0)):
+        for by in READERS:
+            self.forget(by)
+        for name in (*settings(random.Random(0)), "spark.sql.caseSensitive"):
             self.spark.conf.unset(name)
         shutil.rmtree(self.folder, ignore_errors=True)
         return QUERIES_OF_A_TABLE if only is None else 1, differences

@@ -8,6 +8,12 @@ from tables import Column, Table
 
 NUMBERS = ("tinyint", "smallint", "int", "bigint")
 ORDERED = (*NUMBERS, "string", "date", "timestamp", "timestamp_ntz", "boolean", "binary")
+VALUES = {
+    **dict.fromkeys(("date", "timestamp", "timestamp_ntz"), "2024-03-31"),
+    "boolean": "true",
+    "decimal(5,5)": "0.5",
+}
+"""What to compare with a column that has no values."""
 SETTINGS = {
     "spark.sql.session.timeZone": ("UTC", "America/Los_Angeles", "Asia/Kolkata"),
     "spark.sql.ansi.enabled": ("true", "false"),
@@ -32,22 +38,20 @@ def settings(choice: random.Random) -> dict[str, str]:
 class Queries:
     """Makes queries with the choices of a seed."""
 
-    def __init__(self, table: Table, choice: random.Random) -> None:
+    def __init__(self, table: Table, choice: random.Random, *, has_files: bool = True) -> None:
         self.table, self.random = table, choice
+        self.has_files = has_files
 
     def column(self, *kinds: str) -> Column | None:
         fitting = [column for column in self.table.plain() if not kinds or column.type in kinds]
         return self.random.choice(fitting) if fitting else None
 
     def paths(self) -> list[tuple[str, str]]:
-        """Columns and fields within them, with their types."""
+        """Columns and what is within them, with their types."""
         paths = []
-        for column in self.table.columns:
+        for column in self.table.columns + self.table.fields:
             paths.append((column.name, column.type))
-            if column.type.startswith("struct<x:"):
-                paths.append((f"{column.name}.y", column.type.rsplit("Y:", 1)[1].rstrip(">")))
-                paths.append((f"{column.name}.x", "?"))
-            elif column.type.startswith("array<"):
+            if column.type.startswith("array<"):
                 paths.append((f"size({column.name})", "int"))
                 if column.type.startswith("array<struct<"):
                     paths.append((f"{column.name}.Y", "?"))
@@ -57,7 +61,7 @@ class Queries:
         return paths
 
     def literal(self, column: Column) -> str:
-        texts = self.table.samples.get(column.name) or ["1"]
+        texts = self.table.samples.get(column.name) or [VALUES.get(column.type, "1")]
         text = self.random.choice(texts)
         if self.random.random() < 0.15 and column.type in NUMBERS:
             return self.random.choice(("0", "-1", "100", "2.5", "3000000000", "1e3", "'7'"))
@@ -87,6 +91,8 @@ class Queries:
                 if self.random.random() < 0.8
                 else f"{literal} {operator} {name}"
             )
+        if choice == 6 and self.random.random() < 0.15:
+            return self.long_list(column)
         if choice == 6:
             values = ", ".join([literal, *(self.literal(column) for _ in range(self.random.randrange(12)))])
             return f"{name} {self.random.choice(('', 'not '))}in ({values})"
@@ -127,10 +133,34 @@ class Queries:
             )
         if kind in ("date", "timestamp", "timestamp_ntz"):
             return self.random.choice(
-                (f"year({name}) > 1990", f"{name} > date'2000-01-01'", f"cast({name} as date) = {literal}")
+                (
+                    f"year({name}) > 1990",
+                    f"{name} > date'2000-01-01'",
+                    f"cast({name} as date) = {literal}",
+                    f"{name} < date'1582-10-15'",
+                    f"{name} between date'1500-02-28' and date'1700-03-01'",
+                    f"{name} >= timestamp'2024-03-31 02:30:00'",
+                    f"date_trunc('month', {name}) = timestamp'2024-10-01'",
+                )
             )
         other = self.column(kind)
         return f"{name} = {other.name}" if other else f"{name} is not null"
+
+    def long_list(self, column: Column) -> str:
+        """`in` with thousands of values."""
+        start, step = self.random.choice((-3, 0, 1000)), self.random.choice((1, 7, 1000003))
+        made = {
+            "bigint": "{}",
+            "int": "{}",
+            "string": "'v{}'",
+            "date": "date_add(date'2020-01-01', {})",
+            "timestamp": "timestamp_seconds(1700000000 + {} * 60)",
+            "double": "{} / 3.0D",
+        }.get(column.type)
+        if made is None:
+            return f"{column.name} is not null"
+        values = ", ".join(made.format(start + at * step) for at in range(self.random.choice((300, 2500))))
+        return f"{column.name} {self.random.choice(('', 'not '))}in ({values}, {self.literal(column)})"
 
     def of_nested(self) -> str:
         name, kind = self.random.choice(self.paths())
@@ -173,9 +203,12 @@ class Queries:
         kinds = (
             self.select, self.select, self.select, self.whole, self.whole, self.grouped, self.grouped,
             self.top, self.top, self.limited, self.joined, self.joined, self.distinct, self.united,
-            self.of_files, self.exploded, self.below, self.ranked,
+            self.of_files, self.exploded, self.below, self.ranked, self.with_metadata, self.starred,
         )  # fmt: skip
-        return self.random.choice(kinds)()
+        kind = self.random.choice(kinds)
+        if kind in (self.of_files, self.with_metadata) and not self.has_files:
+            kind = self.select
+        return kind()
 
     def select(self) -> str:
         paths = self.paths()
@@ -247,6 +280,27 @@ class Queries:
         what = self.random.choice(("input_file_name()", "regexp_extract(input_file_name(), '[0-9]+', 0)"))
         return f"select {what} f, count(*) from {{t}}{self.where(0.4)} group by 1"
 
+    def with_metadata(self) -> str:
+        field = self.random.choice(("file_path", "file_name", "file_size", "file_modification_time"))
+        if self.random.random() < 0.5:
+            values = ", ".join(self.aggregates())
+            return f"select _metadata.{field}, {values} from {{t}}{self.where(0.4)} group by 1"
+        name = self.random.choice(self.paths())[0]
+        condition = f"{self.condition()} and _metadata.file_size > 400"
+        return f"select {name}, _metadata.{field} from {{t}} where {condition}"
+
+    def starred(self) -> str:
+        """A join with few rows of the same table by a partition column, which Spark may prune by."""
+        keys = [column.name for column in self.table.columns if column.is_key]
+        if not keys:
+            return self.joined()
+        key, outer = self.random.choice(keys), self.random.choice(self.paths())[0]
+        few = f"(select {key} k, count(*) n from {{t}} where {self.condition()} group by 1)"
+        return (
+            f"select s.n, count(*), count({self._of(outer, 'f')}) from {{t}} f join {few} s on f.{key} = s.k "
+            f"{self.random.choice(('', 'where s.n > 1 '))}group by 1"
+        )
+
     def exploded(self) -> str:
         lists = [column for column in self.table.columns if column.type.startswith("array<")]
         if not lists:
@@ -278,7 +332,7 @@ class Queries:
         if by is None or of is None:
             return self.select()
         return (
-            f"select {by.name}, r, count(*) from (select {by.name}, "
+            f"select k, r, count(*) from (select {by.name} k, "
             f"rank() over (partition by {by.name} order by {of.name}) r "
             f"from {{t}}{self.where(0.3)}) where r < 4 group by 1, 2"
         )

@@ -11,8 +11,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructField, StructType
 
 ROWS = (0, 1, 7, 900, 5_000, 30_000)
+
+CLOCK_CHANGES = (
+    "timestamp_seconds(element_at(array(1711846800, 1710054000, 1712415600, 1729990800, 1730613600, "
+    "1728142200), cast({h} % 6 + 1 as int)) + {h} div 7 % 14400 - 7200)"
+)
+"""Times within two hours of a change of clocks in Berlin, New York or on Lord Howe Island."""
 
 TYPES = {
     "boolean": ("{h} % 2 = 0", "{h} % 17 < 16"),
@@ -56,12 +63,15 @@ TYPES = {
         "date_add(date'1970-01-01', cast({h} % 40000 - 20000 as int))",
         "case {h} % 9 when 0 then date'0001-01-01' when 1 then date'9999-12-31' when 2 then date'1582-10-04' "
         "else date_add(date'2020-01-01', cast({id} div 100 as int)) end",
+        "date_add(date'1582-10-15', cast({h} % 60000 - 40000 as int))",
     ),
     "timestamp": (
         "timestamp_micros({h} * 1009 - 700000000000000)",
         "case {h} % 9 when 0 then timestamp'0001-01-02 00:00:00 UTC' when 1 then timestamp'9999-12-30 UTC' "
         "when 2 then timestamp'1969-12-31 23:59:59.999999 UTC' when 3 then timestamp'1899-12-31 UTC' "
         "else timestamp_seconds(1700000000 + {id} * 60) end",
+        CLOCK_CHANGES,
+        "timestamp_seconds({h} % 30000000000 - 33000000000)",
     ),
     "timestamp_ntz": (
         "cast(timestamp_micros({h} * 1009 - 700000000000000) as timestamp_ntz)",
@@ -77,6 +87,10 @@ KEYS = {
     "bigint": "{h} % 3 + 5000000000",
     "decimal(5,1)": "cast({h} % 3 / 2 as decimal(5,1))",
     "boolean": "{h} % 2 = 0",
+    "tinyint": "cast({h} % 3 - 1 as tinyint)",
+    "smallint": "cast({h} % 3 * 300 as smallint)",
+    "double": "elt(cast({h} % 4 + 1 as int), 0.5D, -0.0D, 1e20D, double('NaN'))",
+    "timestamp_ntz": "timestamp_ntz'2024-03-31 01:30:00' + make_dt_interval(0, cast({h} % 3 as int))",
 }
 """Types of partition columns."""
 
@@ -100,9 +114,13 @@ class Table:
     writers: list[str]
     samples: dict[str, list[str]] = field(default_factory=dict)
     """Some values of each column of a plain type, as text."""
+    fields: list[Column] = field(default_factory=list)
+    """Fields of structs, at any depth."""
+    is_sensitive: bool = False
+    """Whether some columns differ only in the case of their names, and `spark.sql.caseSensitive` is on."""
 
     def plain(self) -> list[Column]:
-        return [column for column in self.columns if column.type in TYPES or column.is_key]
+        return [column for column in self.columns + self.fields if column.type in TYPES or column.is_key]
 
 
 def expression(template: str, salt: int) -> str:
@@ -112,8 +130,10 @@ def expression(template: str, salt: int) -> str:
 class Maker:
     """Makes the table of a seed."""
 
-    def __init__(self, spark: SparkSession, seed: int) -> None:
-        self.spark, self.seed = spark, seed
+    def __init__(
+        self, spark: SparkSession, seed: int, by: str | None = None, keys: tuple[str, ...] = tuple(KEYS)
+    ) -> None:
+        self.spark, self.seed, self.by, self.keys = spark, seed, by, keys
         self.random = random.Random(seed)
 
     def with_nulls(self, made: str, salt: int) -> str:
@@ -157,7 +177,7 @@ class Maker:
         return made
 
     def write(self, frame: DataFrame, path: Path, keys: list[str]) -> str:
-        by = self.random.choice(("orc", "orc", "coldframe"))
+        by = self.by or self.random.choice(("orc", "orc", "coldframe"))
         kinds = " ".join(kind.dataType.simpleString() for kind in frame.schema)
         if "interval" in kinds:
             by = "orc"  # the connector does not write them
@@ -184,9 +204,13 @@ class Maker:
 
     def make(self, path: Path) -> Table:
         chosen, rows = self.columns(), self.random.choice(ROWS)
+        is_sensitive = self.random.random() < 0.12 and self.by is None
+        self.spark.conf.set("spark.sql.caseSensitive", str(is_sensitive).lower())
+        if is_sensitive:
+            chosen += [(name.swapcase(), *self.plain()) for name, _, _ in chosen[:2]]
         keys = []
         for at in range(self.random.choice((0, 0, 1, 1, 2))):
-            kind = self.random.choice(list(KEYS))
+            kind = self.random.choice(self.keys)
             salt = self.random.randrange(10**6)
             of = expression(KEYS[kind], salt)
             if self.random.random() < 0.3:
@@ -203,13 +227,28 @@ class Maker:
             writers.append(self.write(frame, path, [name for name, _, _ in keys]))
         columns = [Column(name, kind) for name, kind, _ in chosen]
         columns += [Column(name, kind, is_key=True) for name, kind, _ in keys]
-        return Table(path, columns, rows, writers)
+        return Table(path, columns, rows, writers, is_sensitive=is_sensitive)
+
+
+def fields_of(columns: list[StructField], above: str = "") -> list[Column]:
+    """The fields of structs within columns, with their types."""
+    found = []
+    for each in columns:
+        name = above + each.name
+        if above:
+            found.append(Column(name, each.dataType.simpleString()))
+        if isinstance(each.dataType, StructType):
+            found += fields_of(each.dataType.fields, f"{name}.")
+    return found
 
 
 def add_samples(table: Table, frame: DataFrame) -> None:
-    """Looks up values that filters may compare with."""
-    known = {name.lower(): name for name in frame.columns}
-    for column in table.plain():
-        if column.name.lower() in known and column.type != "binary":
-            text = frame.selectExpr(f"cast({column.name} as string) v").where("v is not null").limit(40)
-            table.samples[column.name] = sorted({str(row.v) for row in text.collect()})[:8]
+    """Looks up fields of structs, and values that filters may compare with."""
+    table.fields = fields_of(frame.schema.fields)
+    asked = [column.name for column in table.plain() if column.type != "binary"]
+    texts = [f"collect_set(cast({name} as string)) v{at}" for at, name in enumerate(asked)]
+    if not texts:
+        return
+    [row] = frame.limit(2000).selectExpr(*texts).collect()
+    for at, name in enumerate(asked):
+        table.samples[name] = sorted(row[at])[:: max(1, len(row[at]) // 8)][:8]

@@ -87,23 +87,27 @@ pub(crate) fn log_compacted(blocks: &[&Block], queue: &[usize]) -> Vec<usize> {
         all.push(*q);
     }
     let (mut merged_by, mut included) = (BTreeMap::<&str, &str>::new(), BTreeSet::new());
-    let mut latest_first: Vec<&[usize]> = Vec::new();
-    for instant in instants.iter().rev().copied() {
-        let Some(all) = of_instant.get(instant) else { continue };
-        let first = all.first().and_then(|q| blocks.get(*q));
+    let (mut chosen, mut outermost) = (Vec::new(), Vec::new());
+    for (place, instant) in instants.iter().copied().enumerate().rev() {
+        let first = of_instant.get(instant).and_then(|all| blocks.get(*all.first()?));
+        let last = merged_by.get(instant).copied();
         if let Some(originals) = first.and_then(|b| b.compacted()) {
-            let last = merged_by.get(instant).copied().unwrap_or(instant);
-            for original in originals {
-                merged_by.insert(original, last);
+            if last.is_none() {
+                outermost.push((place, instant));
             }
+            merged_by.extend(originals.into_iter().map(|original| (original, last.unwrap_or(instant))));
             continue;
         }
-        let last = merged_by.get(instant).copied().unwrap_or(instant);
+        let last = last.unwrap_or(instant);
         if included.insert(last) {
-            latest_first.extend(of_instant.get(last).map(Vec::as_slice));
+            chosen.push((place, last));
         }
     }
-    latest_first.into_iter().rev().flatten().copied().chain(unplaced).collect()
+    // The blocks for which these stand are not in the queue: their instants are outside the shown range, or they are torn.
+    chosen.extend(outermost.into_iter().filter(|(_, instant)| !included.contains(instant)));
+    chosen.sort_unstable();
+    let places = chosen.into_iter().filter_map(|(_, instant)| of_instant.get(instant)).flatten().copied();
+    places.chain(unplaced).collect()
 }
 
 /// An encoded record and the schema that it was written with.

@@ -26,6 +26,6 @@ pub use convert::{Converted, Decoded, Names, RowSummary, Shape, WrittenFile, app
 pub use fingerprint::{ColumnFingerprint, Ends, Extreme, Fingerprint, row_hashes};
 pub use observed::{Observed, ObservedColumn};
 pub use parquet_file::ParquetOptions;
-pub use partitioned::{PartitionLimits, Partitioner, convert_partitioned};
+pub use partitioned::{Partitioner, convert_partitioned};
 pub use statistics::FileStatistics;
 pub use target::{Finished, TargetFile, TargetFormat};

@@ -145,6 +145,9 @@ fn add_files(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(split::plan_from_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(split::pack_sizes, module)?)?;
     module.add_function(wrap_pyfunction!(write::write, module)?)?;
+    module.add_function(wrap_pyfunction!(write::write_partitioned, module)?)?;
+    module.add_function(wrap_pyfunction!(write::escaped, module)?)?;
+    module.add_function(wrap_pyfunction!(write::folder_of, module)?)?;
     module.add_function(wrap_pyfunction!(folder::tables, module)?)?;
     module.add_function(wrap_pyfunction!(folder::shared_of_tables, module)?)?;
     module.add_function(wrap_pyfunction!(folder::contents, module)?)?;

@@ -111,6 +111,16 @@ pub fn block(kind: i32, header: &[(i32, &str)], content: &[u8]) -> Vec<u8> {
 
 /// A block of records.
 pub fn avro_block(instant: &str, rows: &[Row<'_>]) -> Vec<u8> {
+    block(3, &[(0, instant), (2, SCHEMA)], &records(rows))
+}
+
+/// A block of a log compaction: the merged records of the blocks of the instants `of`.
+pub fn compacted_block(instant: &str, of: &str, rows: &[Row<'_>]) -> Vec<u8> {
+    block(3, &[(0, instant), (2, SCHEMA), (4, of)], &records(rows))
+}
+
+/// Records as in a block of Avro.
+fn records(rows: &[Row<'_>]) -> Vec<u8> {
     let mut content = [3, count(rows.len())].map(i32::to_be_bytes).concat();
     for (time, key, ts, name) in rows {
         let mut datum = Vec::new();
@@ -130,7 +140,7 @@ pub fn avro_block(instant: &str, rows: &[Row<'_>]) -> Vec<u8> {
         content.extend(count(datum.len()).to_be_bytes());
         content.extend(datum);
     }
-    block(3, &[(0, instant), (2, SCHEMA)], &content)
+    content
 }
 
 /// A block of deletes. An ordering value of `None` is the default, the integer 0.

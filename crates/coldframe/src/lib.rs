@@ -141,6 +141,8 @@ pub use open::{File, detect, open, open_source, source_of_path};
 pub use option_text::{Side, parse_option};
 pub use pool::stop_reading;
 pub use table_scan::{Ahead, TableScan};
+pub use write::folders::write_partitioned;
+pub use write::partitions::{PartitionLimits, PartitionSink, write_partitions};
 pub use write::{Dest, FileWriter, Written, write_file};
 
 /// All formats of this build.

@@ -14,6 +14,9 @@ use coldframe_store::{Mode, Store, Upload};
 
 use crate::format_named;
 
+pub(crate) mod folders;
+pub(crate) mod partitions;
+
 /// The result of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {

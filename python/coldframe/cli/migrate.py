@@ -312,7 +312,9 @@ def run(arguments: argparse.Namespace) -> int:
     except ERRORS as error:
         return stopped("migrate", error)
     if arguments.json:
-        print(json.dumps(report.to_json(), indent=1, default=str))
+        from coldframe.pipeline.report.files import report_json
+
+        print(*report_json(report), sep="")
     else:
         from coldframe.pipeline.report.summary import summary
 

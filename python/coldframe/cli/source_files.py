@@ -11,8 +11,7 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
-from coldframe._coldframe import foreign_files, shown
-from coldframe.discovery import DiscoveredFile, discover
+from coldframe._coldframe import find_files, foreign_files, shown
 from coldframe.errors import LeftOutWarning, NotFoundError
 
 
@@ -21,7 +20,7 @@ def files_below(
 ) -> list[str]:
     """The files of a directory or a pattern; `with_others`: including files of other kinds."""
     if with_others:
-        return [file.source for file in _listed(source, storage_options)]
+        return [path for path, _, _ in find_files([source], storage_options=storage_options)]
     try:
         files, warning = _without_others(source, storage_options)
     except NotFoundError as error:
@@ -36,17 +35,12 @@ def first_file(source: str, storage_options: Mapping[str, Any] | None) -> str:
     try:
         return _without_others(source, storage_options)[0][0]
     except NotFoundError:
-        return _listed(source, storage_options)[0].source
-
-
-def _listed(source: str, storage_options: Mapping[str, Any] | None) -> list[DiscoveredFile]:
-    return discover(source, storage_options, partitioned=False, whole_directories=False)
+        return find_files([source], storage_options=storage_options)[0][0]
 
 
 def _without_others(source: str, storage_options: Mapping[str, Any] | None) -> tuple[list[str], str | None]:
-    files = _listed(source, storage_options)
-    others, warning = foreign_files(
-        [(file.source, list(file.keys), file.known) for file in files], storage_options=storage_options
-    )
+    entries = find_files([source], storage_options=storage_options)
+    files: list[Any] = [(path, [], known) for path, _, known in entries]
+    others, warning = foreign_files(files, storage_options=storage_options)
     excluded = set(others)
-    return [file.source for at, file in enumerate(files) if at not in excluded], warning
+    return [path for at, (path, _, _) in enumerate(files) if at not in excluded], warning

@@ -22,6 +22,7 @@ def add_parsers(commands: Commands) -> None:
         "tables",
         """coldframe tables hadoop-disks/
 coldframe tables hadoop-disks/ --html inventory.html       # one page with pictures, to sort and filter
+coldframe tables hadoop-disks/ --verify                    # is all of it intact? reads everything
 coldframe tables hadoop-disks/ --as tables > tables.toml   # for `migrate` and `sql --in`, after a review
 coldframe tables thrift://metastore:9083/                  # all tables of a Hive metastore
 coldframe tables thrift://metastore:9083/sales.orders --write-tables tables.toml""",
@@ -49,6 +50,12 @@ coldframe tables thrift://metastore:9083/sales.orders --write-tables tables.toml
         action="store_true",
         help="list names only: do not open the tables to count rows, nor ask a metastore for partitions",
     )
+    parser.add_argument(
+        "--verify",
+        action="store_true",
+        help="decode every value of each table, to find damage and files that are gone; exit code 1 if there "
+        "is any",
+    )
     add_storage_option(parser)
     prints_json(parser, list_tables)
 
@@ -59,16 +66,17 @@ def _is_no_data(source: str) -> bool:
 
 
 def list_tables(args: argparse.Namespace) -> int:
-    """Prints a line for each table. Exit code 2 if there is no table."""
+    """Prints a line for each table. Exit code 2 if there is no table, 1 if `--verify` finds damage."""
     if is_metastore(args.source, or_file=_is_no_data(args.source)):
         from coldframe.cli.defined_tables import list_defined
 
-        if args.html is not None:
-            raise ValueError("--html: for a directory or its URL, not for a metastore's tables")
+        for option, given in (("--html", args.html is not None), ("--verify", args.verify)):
+            if given:
+                raise ValueError(f"{option}: for a directory or its URL, not for a metastore's tables")
         return list_defined(args)
     storage = pairs(args.storage_option, "--storage-option") or None
     with output.waiting("tables"):
-        estate = survey(args.source, storage_options=storage, rows=not args.no_rows)
+        estate = survey(args.source, storage_options=storage, rows=not args.no_rows, verify=args.verify)
     listed = estate.tables
     everything = sorted([*listed, *estate.others], key=lambda table: (-table.bytes, table.name))
     if args.html is not None and everything:
@@ -91,12 +99,14 @@ def list_tables(args: argparse.Namespace) -> int:
         output.complain(f"{output.name_of(args.source)}: no tables of any of the formats")
     elif args.write_tables:
         output.write_new(args.write_tables, "\n\n".join(table.to_toml() for table in listed) + "\n")
-    return 0 if (listed if args.form == "tables" else everything) else 2
+    if not (listed if args.form == "tables" else everything):
+        return 2
+    return int(args.verify and any(table.is_wrong for table in listed))
 
 
 _FIELDS = (
     *("name", "format", "path", "files", "bytes", "rows", "options", "problem"),
-    *("newest", "partitions", "owner", "writer", "damaged"),
+    *("newest", "partitions", "owner", "writer", "damaged", "missing", "damage"),
 )
 _MAX_UNREAD = 20
 
@@ -111,6 +121,12 @@ def _print_remarks(estate: Estate) -> None:
     for table in estate.tables:
         if table.problem is not None:
             output.complain(f"{table.name}: {table.problem}")
+        if table.damaged:
+            output.complain(f"{table.name}: {table.damaged:,} files whose bytes have no known format")
+        for text in table.damage:
+            output.complain(f"{table.name}: damaged: {text}")
+    for text in dict.fromkeys(text for table in estate.tables for text in table.missing):
+        output.complain(text)
     if estate.others:
         kinds = ", ".join(sorted({table.format for table in estate.others}))
         output.complain(

@@ -16,10 +16,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from coldframe._coldframe import folder_of
 from coldframe.errors import SchemaError
 from coldframe.hive.ddl_tokens import Token, tokens
 from coldframe.hive.definition import Column, Definition, PartitionDefinition, Storage
-from coldframe.partitions import folder_of
 
 _HIVE = "org.apache.hadoop.hive."
 _LAZY = f"{_HIVE}serde2.lazy.LazySimpleSerDe"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from coldframe._coldframe import folder_of
 from coldframe.hive.ddl import Statements
 from coldframe.hive.definition import Definition, PartitionDefinition
 from coldframe.hive.reader import DefinitionReader, MetastoreRefusal, Refused
 from coldframe.hive.write_ids import WriteIds
-from coldframe.partitions import folder_of
 
 
 class DdlTables(DefinitionReader):

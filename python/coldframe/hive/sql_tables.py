@@ -14,12 +14,12 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from coldframe._coldframe import folder_of
 from coldframe.errors import SchemaError
 from coldframe.hive.definition import Column, Definition, PartitionDefinition, Storage
 from coldframe.hive.reader import DefinitionReader, MetastoreRefusal, Refused
 from coldframe.hive.sql_dump import SqlDump
 from coldframe.hive.write_ids import WriteIds
-from coldframe.partitions import folder_of
 
 TABLES = {
     "DBS": "DB_ID NAME",

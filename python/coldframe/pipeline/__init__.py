@@ -328,6 +328,7 @@ def migrate_with(
         report.timeline = run.timeline.to_json()
         left_out = look_for_left_out(works, options)
         report.left_out = [item for items in left_out.values() for item in items]
+        report.judge()
         report.safe_to_delete = write_safe_list(works, journal, source, left_out, options, survey.places)
         report.started, report.seconds = started, round(time.time() - started, 3)
         journal.end()

@@ -110,10 +110,11 @@ class Record:
         if missing := [name for name in cls.needed if name not in json]:
             raise KeyError(missing[0])
         made: Any = cls
-        readers = _readers(made)
-        return cls(
-            **{name: readers[name](value) if name in readers else value for name, value in json.items()}
-        )
+        values = dict(json)
+        for name, reader in _readers(made).items():
+            if name in values:
+                values[name] = reader(values[name])
+        return cls(**values)
 
 
 def _in_json(value: object) -> object:

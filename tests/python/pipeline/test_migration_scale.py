@@ -21,8 +21,8 @@ from coldframe.pipeline.records import Committed, Part, SourceFile, dumps, loads
 from coldframe.pipeline.scheduling import InProcess, Threads
 from coldframe.pipeline.source import inventory
 from coldframe.pipeline.source.inventory import source_rows
-from coldframe.pipeline.source.store_entries import FolderFiles, Kept, Shelf
 from coldframe.pipeline.source.store_listing import _list_flat
+from coldframe.pipeline.source.store_tree import FolderFiles, Kept, Shelf
 from coldframe.pipeline.state import scratch as scratch_module
 from coldframe.pipeline.state.ledger import Ledger
 from coldframe.pipeline.state.scratch import Rows, Scratch, names

@@ -9,14 +9,29 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import sys
+from datetime import date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from py4j.protocol import Py4JJavaError
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, functions
 
-COLUMNS = "id string, part string, ts long, name string, amount double, n int, flag boolean"
+COLUMNS = (
+    "id string, part string, ts long, name string, amount double, n int, flag boolean, price decimal(20,4), "
+    "day date, at timestamp, raw binary, marks array<int>, tags map<string,string>, place struct<x:int,y:string>, "
+    "_hoodie_is_deleted boolean"
+)
+PAYLOADS = (
+    "OverwriteWithLatestAvroPayload",
+    "DefaultHoodieRecordPayload",
+    "EventTimeAvroPayload",
+    "PartialUpdateAvroPayload",
+    "OverwriteNonDefaultsWithLatestAvroPayload",
+)
+MODEL = "org.apache.hudi.common.model."
+PARTITIONS = ("eu", "us", "p=q", "a b", "")
 
 
 def session(bundle: str) -> SparkSession:
@@ -29,6 +44,8 @@ def session(bundle: str) -> SparkSession:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "1",
         "spark.ui.enabled": "false",
+        "spark.executor.heartbeatInterval": "100s",
+        "spark.network.timeout": "600s",
     }
     builder = SparkSession.builder.master("local[1]")
     for name, value in settings.items():
@@ -39,94 +56,252 @@ def session(bundle: str) -> SparkSession:
 class Table:
     """A table and its random history."""
 
-    def __init__(self, spark: SparkSession, folder: Path, name: str, dice: random.Random) -> None:
-        self.spark, self.folder, self.name, self.dice = spark, folder, name, dice
+    def __init__(self, spark: SparkSession, folder: Path, name: str, seed: str, release: str) -> None:
+        self.spark, self.name, self.dice = spark, name, random.Random(seed)
         self.path = str(folder / name)
+        self.added = 0
+        self.wide = False
+        dice = self.dice
         self.merges = dice.random() < 0.75
-        version = dice.choice(["6", "8", "9"])
+        self.version = "6" if release.startswith("0.") else dice.choice(["6", "8", "9"])
+        self.keeps_deleted = dice.random() < 0.3
         self.options = {
             "hoodie.table.name": name,
             "hoodie.datasource.write.table.type": "MERGE_ON_READ" if self.merges else "COPY_ON_WRITE",
             "hoodie.datasource.write.recordkey.field": "id",
-            "hoodie.datasource.write.partitionpath.field": "part",
             "hoodie.datasource.write.hive_style_partitioning": dice.choice(["true", "false"]),
             "hoodie.datasource.write.precombine.field": "ts",
-            "hoodie.record.merge.mode": dice.choice(["EVENT_TIME_ORDERING", "COMMIT_TIME_ORDERING"]),
-            "hoodie.write.table.version": version,
-            "hoodie.write.auto.upgrade": "false",
             "hoodie.metadata.enable": dice.choice(["true", "false"]),
-            "hoodie.compact.inline": dice.choice(["true", "false"]) if self.merges else "false",
-            "hoodie.compact.inline.max.delta.commits": "3",
             "hoodie.parquet.small.file.limit": dice.choice(["0", "104857600"]),
+            "hoodie.index.type": dice.choice(["SIMPLE", "SIMPLE", "BLOOM", "BUCKET", "GLOBAL_SIMPLE"]),
+            "hoodie.bucket.index.num.buckets": "2",
             "hoodie.upsert.shuffle.parallelism": "1",
             "hoodie.insert.shuffle.parallelism": "1",
             "hoodie.bulkinsert.shuffle.parallelism": "1",
             "hoodie.delete.shuffle.parallelism": "1",
+            **self.chosen(dice),
         }
+        if not release.startswith("0."):
+            self.options |= {"hoodie.write.table.version": self.version, "hoodie.write.auto.upgrade": "false"}
+
+    def chosen(self, dice: random.Random) -> dict[str, str]:
+        """What only some tables have."""
+        options = {}
+        if dice.random() < 0.2:
+            options["hoodie.datasource.write.keygenerator.class"] = (
+                "org.apache.hudi.keygen.NonpartitionedKeyGenerator"
+            )
+        else:
+            options["hoodie.datasource.write.partitionpath.field"] = "part"
+            options["hoodie.datasource.write.partitionpath.urlencode"] = dice.choice(
+                ["true", "true", "false"]
+            )
+        if dice.random() < 0.6:
+            options["hoodie.datasource.write.payload.class"] = MODEL + dice.choice(PAYLOADS)
+        elif self.version != "6":
+            options["hoodie.record.merge.mode"] = dice.choice(["EVENT_TIME_ORDERING", "COMMIT_TIME_ORDERING"])
+        if dice.random() < 0.1:
+            options["hoodie.populate.meta.fields"] = "false"
+        if self.merges:
+            options["hoodie.compact.inline"] = dice.choice(["true", "false"])
+            options["hoodie.compact.inline.max.delta.commits"] = "3"
+            options["hoodie.compact.schedule.inline"] = "false"
+            if options["hoodie.compact.inline"] == "false" and dice.random() < 0.4:
+                options["hoodie.compact.schedule.inline"] = "true"
+            options["hoodie.logfile.data.block.format"] = dice.choice(["avro", "avro", "parquet"])
+            if dice.random() < 0.3:
+                options["hoodie.log.compaction.enable"] = "true"
+                options["hoodie.log.compaction.inline"] = "true"
+                options["hoodie.log.compaction.blocks.threshold"] = "2"
+        if dice.random() < 0.2:
+            options["hoodie.clustering.inline"] = "true"
+            options["hoodie.clustering.inline.max.commits"] = "2"
+        if dice.random() < 0.3:
+            options["hoodie.clean.commits.retained"] = "1"
+            options["hoodie.cleaner.commits.retained"] = "1"
+            options["hoodie.keep.min.commits"] = "2"
+            options["hoodie.keep.max.commits"] = "3"
+        return options
+
+    def value(self, *values: Any) -> Any:
+        return self.dice.choice((*values, None))
 
     def rows(self) -> DataFrame:
         dice = self.dice
-        keys = dice.sample(range(12), dice.randint(1, 8))
-        names = ["a", "", "ü", None]
+        part = dice.choice([2, 2, len(PARTITIONS)])
         data = [
             (
                 f"id-{key:02}",
-                ["eu", "us"][key % 2],
+                PARTITIONS[key % part],
                 dice.randint(1, 9),
-                dice.choice(names),
-                dice.choice([1.5, -0.0, None]),
-                dice.choice([0, -7, None]),
-                dice.choice([True, False, None]),
+                self.value("a", "", "ü"),
+                self.value(1.5, -0.0),
+                self.value(0, -7),
+                self.value(True, False),
+                self.value(Decimal("12345678901234.5678"), Decimal("-0.0001")),
+                self.value(date(1969, 12, 31), date(2024, 2, 29)),
+                self.value(datetime(2020, 1, 1, 12, 30, 0, 123456)),
+                self.value(b"\0x", b""),
+                self.value([1, 2], []),
+                self.value({"k": "v"}, {}),
+                self.value((1, "y"), (None, None)),
+                self.keeps_deleted and dice.random() < 0.3,
             )
-            for key in keys
+            for key in dice.sample(range(12), dice.randint(1, 8))
         ]
-        return self.spark.createDataFrame(data, COLUMNS)
+        frame = self.spark.createDataFrame(data, COLUMNS)
+        if not self.keeps_deleted:
+            frame = frame.drop("_hoodie_is_deleted")
+        for number in range(self.added):
+            frame = frame.withColumn(
+                f"more{number}", functions.expr(f"if(ts % 2 = 0, concat('m', ts + {number}), null)")
+            )
+        if self.wide:
+            frame = frame.withColumn("n", functions.expr("n * 5000000000L"))
+        return frame
 
-    def write(self, operation: str) -> None:
-        frame = self.rows().write.format("hudi").options(**self.options)
-        frame.option("hoodie.datasource.write.operation", operation).mode("append").save(self.path)
+    def write(self, operation: str, broken: bool = False) -> None:
+        frame = self.rows()
+        if broken:
+            frame = frame.withColumn("name", functions.expr("if(ts > 3, raise_error('broken'), name)"))
+        options = {**self.options, "hoodie.datasource.write.operation": operation}
+        if operation == "delete_partition":
+            hive = self.options["hoodie.datasource.write.hive_style_partitioning"] == "true"
+            options["hoodie.datasource.write.partitions.to.delete"] = "part=eu" if hive else "eu"
+        frame.write.format("hudi").options(**options).mode("append").save(self.path)
 
-    def live(self) -> None:
-        self.write(self.dice.choice(["bulk_insert", "insert", "upsert"]))
-        for _ in range(self.dice.randint(2, 5)):
-            operation = self.dice.choice(["upsert", "upsert", "upsert", "delete", "insert_overwrite"])
+    def step(self, operation: str) -> None:
+        """A write, or a change of the table."""
+        if operation == "more":
+            self.added += 1
+            operation = "upsert"
+        elif operation == "wider":
+            self.wide = True
+            operation = "upsert"
+        if operation == "broken":
+            self.write("upsert", broken=True)
+        elif operation == "partial":
+            self.sql(
+                "merge into {0} t using (select 'id-01' id, 'eu' part, 9L ts, 'merged' name union all "
+                "select 'id-02', 'us', 1L, 'low') s on t.id = s.id "
+                "when matched then update set ts = s.ts, name = s.name"
+            )
+        elif operation == "update":
+            self.sql("update {0} set amount = 2.5, flag = null where id > 'id-05'")
+        elif operation == "delete from":
+            self.sql("delete from {0} where id in ('id-03', 'id-04', 'id-08')")
+        elif operation in ("compaction", "clustering"):
+            self.sql(f"call run_{operation}(op => 'run', path => '{self.path}')")
+        elif operation == "savepoint":
+            self.sql(f"call create_savepoint(path => '{self.path}', commit_time => '{self.instants()[-1]}')")
+        elif operation == "restore":
+            points = self.sql(f"call show_savepoints(path => '{self.path}')").collect()
+            if points:
+                self.sql(
+                    f"call rollback_to_savepoint(path => '{self.path}', instant_time => '{points[0][0]}')"
+                )
+        else:
+            self.write(operation)
+
+    def sql(self, statement: str) -> DataFrame:
+        self.spark.sql(f"create table if not exists {self.name} using hudi location '{self.path}'")
+        return self.spark.sql(statement.format(self.name))
+
+    def live(self) -> list[str]:
+        """Writes; returns what was done and what was refused. What a refused write left behind is part of the history."""
+        done = []
+        steps = [self.dice.choice(["bulk_insert", "insert", "upsert"])]
+        kinds = ["upsert"] * 6 + [
+            "delete",
+            "insert_overwrite",
+            "insert_overwrite_table",
+            "delete_partition",
+            "insert",
+        ]
+        kinds += [
+            "more",
+            "wider",
+            "broken",
+            "partial",
+            "update",
+            "delete from",
+            "compaction",
+            "savepoint",
+            "restore",
+        ]
+        steps += self.dice.choices(kinds, k=self.dice.randint(2, 7))
+        for operation in steps:
             try:
-                self.write(operation)
-            except Py4JJavaError as refusal:
-                # What the refused write left behind is a part of the history.
-                print(f"{self.path}: {operation}: {refusal.java_exception}", file=sys.stderr)
-                return
+                self.step(operation)
+                done.append(operation)
+            except Exception as refusal:
+                done.append(f"{operation}: refused: {str(refusal)[:200]}")
+        return done
 
     def instants(self) -> list[str]:
-        commits = self.spark.read.format("hudi").load(self.path).select("_hoodie_commit_time").distinct()
-        return sorted(row[0] for row in commits.collect())
+        """The instants of completed writes."""
+        return sorted(instant for instant, _ in self.completed())
+
+    def completed(self) -> list[tuple[str, str]]:
+        """Instant and completion time of each completed write; the instant twice for older tables."""
+        folder = Path(self.path, ".hoodie", *([] if self.version == "6" else ["timeline"]))
+        writes = [
+            file.name
+            for file in folder.glob("*")
+            if file.suffix in (".commit", ".deltacommit", ".replacecommit")
+        ]
+        stems = [name.split(".")[0].split("_") for name in writes]
+        return sorted((stem[0], stem[-1]) for stem in stems)
 
     def views(self) -> list[tuple[dict[str, str], dict[str, str]]]:
         """The options of `coldframe.open`, and Hudi's, of each view."""
         query = "hoodie.datasource.query.type"
+        begin, end = (f"hoodie.datasource.read.{side}.instanttime" for side in ("begin", "end"))
         views: list[tuple[dict[str, str], dict[str, str]]] = [
             ({}, {query: "snapshot"}),
             ({"view": "read_optimized"}, {query: "read_optimized"}),
         ]
-        known = self.instants()
-        views += [({"as_of": instant}, {"as.of.instant": instant}) for instant in known[-2:]]
+        known = self.completed()
+        views += [({"as_of": instant}, {"as.of.instant": instant}) for instant, _ in known[-4:]]
+        if len(known) > 1:
+            ends = sorted(end for _, end in known)
+            low, high = sorted(self.dice.sample(range(len(ends)), 2))
+            for first, last in ((ends[low], ends[high]), (ends[0], ends[-1])):
+                views.append(
+                    (
+                        {"view": "incremental", "begin": first, "end": last},
+                        {query: "incremental", begin: first, end: last},
+                    )
+                )
         return views
 
 
 def main(bundle: str, into: str, seed: str, tables: str) -> None:
     spark = session(bundle)
-    spark.sparkContext.setLogLevel("ERROR")
+    spark.sparkContext.setLogLevel("OFF")
+    release = re.search(r"_2\.1[23]-([0-9.]+[0-9])", bundle)
+    assert release, bundle
     folder = Path(into)
     with (folder / "views.jsonl").open("w") as lines:
         for number in range(int(tables)):
-            table = Table(spark, folder, f"t{number}", random.Random(f"{seed}/{number}"))
-            table.live()
+            table = Table(spark, folder, f"t{number}", f"{seed}/{number}", release[1])
+            story = table.live()
             for at, (ours, theirs) in enumerate(table.views()):
                 truth = f"{table.path}-{at}"
-                frame: Any = spark.read.format("hudi").options(**theirs).load(table.path)
-                frame.coalesce(1).write.parquet(truth)
-                line = {"table": table.path, "options": ours, "truth": truth, "made": table.options}
-                print(json.dumps(line), file=lines)
+                try:
+                    frame: Any = spark.read.format("hudi").options(**theirs).load(table.path)
+                    frame.coalesce(1).write.parquet(truth)
+                except Exception as refusal:
+                    print(f"{table.path} {ours}: Hudi refuses: {str(refusal)[:300]}", file=sys.stderr)
+                    continue
+                line = {
+                    "table": table.path,
+                    "options": ours,
+                    "truth": truth,
+                    "made": table.options,
+                    "story": story,
+                }
+                print(json.dumps(line), file=lines, flush=True)
 
 
 if __name__ == "__main__":

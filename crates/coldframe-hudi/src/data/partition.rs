@@ -1,8 +1,9 @@
 //! The values of the partition columns that a folder's path has.
 //!
 //! The files have these columns, too, unless the table's writer drops them, and the values of the files are shown.
-//! The value of the path is shown only where Hudi's own reader shows it: as null for a partition of nulls; and in
-//! Hudi 0.x, if the path has a date in another form and no logs are merged, in the form of the path.
+//! The value of the path is shown only where Hudi's own reader shows it. For a partition of nulls and empty texts, that
+//! is null: in Hudi 1.x always, in Hudi 0.x if no logs are merged and all commits are shown. There, Hudi 0.x also shows a
+//! date in the form of the path.
 
 use std::sync::Arc;
 
@@ -47,7 +48,8 @@ pub(crate) fn constants(
     let is_old = reads.reading == Reading::Old;
     let by_path = |text: &str| {
         let is_null = text == NULL || (text == OLD_NULL && version < 5 && is_old);
-        dropped || ((is_null || (is_dated && is_old)) && !reads.merges && !reads.incremental)
+        let by_old = (is_null || is_dated) && !reads.merges && !reads.incremental;
+        dropped || if is_old { by_old } else { is_null }
     };
     let values = texts(&names, partition).into_iter().filter(|(_, text)| by_path(text));
     values
@@ -101,7 +103,24 @@ fn decoded(properties: &Properties, text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use arrow_schema::{DataType, Field, Schema};
+
     use super::*;
+    use crate::data::properties::parse;
+
+    #[test]
+    fn null_and_empty_are_null_by_the_path() {
+        let properties = parse("hoodie.table.partition.fields=p\nhoodie.table.version=6\n");
+        let schema = Arc::new(Schema::new(vec![Field::new("p", DataType::Utf8, true)]));
+        let is_null = |reading, merges, incremental| {
+            let reads = Reads { reading, merges, incremental, required: false };
+            !constants(&properties, &schema, "p=__HIVE_DEFAULT_PARTITION__", reads).is_empty()
+        };
+        for (merges, incremental) in [(false, false), (true, false), (false, true), (true, true)] {
+            assert!(is_null(Reading::New, merges, incremental), "{merges} {incremental}");
+            assert_eq!(is_null(Reading::Old, merges, incremental), !merges && !incremental);
+        }
+    }
 
     #[test]
     fn values_are_taken_from_folders() {

@@ -98,7 +98,7 @@ fn read_file(folder: &dyn Folder, path: &str, limits: &Limits) -> Result<Option<
 }
 
 /// Parses the text of a properties file.
-fn parse(text: &str) -> Properties {
+pub(super) fn parse(text: &str) -> Properties {
     let mut all = BTreeMap::new();
     let mut lines = text.lines();
     while let Some(line) = lines.next() {

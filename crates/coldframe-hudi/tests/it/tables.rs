@@ -9,7 +9,8 @@ use coldframe_core::{Error, ErrorKind, Format, OnError, OpenOptions, Result, Tab
 use coldframe_hudi::{HudiFormat, HudiTableFormat};
 use coldframe_testing::folder::MemoryFolder;
 use coldframe_testing::hudi::{
-    HudiTable, Row, after, avro_block, block, delete_block, kryo_block, rollback_block, seeds,
+    HudiTable, Row, after, avro_block, block, compacted_block, delete_block, kryo_block, rollback_block,
+    seeds,
 };
 use coldframe_testing::{Dice, laws, layout, mutate, rows};
 use parquet::arrow::ArrowWriter;
@@ -227,6 +228,22 @@ fn logs_over_a_pending_compaction_are_read() {
         &[],
     );
     assert_eq!(read(&done, &[]), ["a 6 compacted", "b 6 four"]);
+}
+
+#[test]
+fn a_log_compaction_counts_without_the_blocks_that_it_merged() {
+    let merged = [(T3, "a", 6, Some("two"))];
+    let again = [(T4, "a", 6, Some("two"))];
+    let table = with_log(9, NEW, &[avro_block(T2, &[(T2, "a", 6, Some("two"))])])
+        .file(&log(T3, 1), compacted_block(T3, T2, &merged))
+        .commit(T3, "deltacommit", &[&log(T3, 1)], &[])
+        .file(&log(T4, 1), compacted_block(T4, T3, &again))
+        .commit(T4, "deltacommit", &[&log(T4, 1)], &[]);
+    assert_eq!(read(&table, &[]), ["a 6 two", "b 5 one", "c 5 -"]);
+    for begin in [T2, T3] {
+        let begin = after(begin);
+        assert_eq!(read(&table, &[("view", "incremental"), ("begin", &begin)]), ["a 6 two"], "{begin}");
+    }
 }
 
 #[test]

@@ -13,10 +13,10 @@ use arrow_array::{
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef, TimeUnit};
 use coldframe::store::Mode;
 use coldframe::types::Arrangement;
-use coldframe::{Dest, Error, Result, Value};
+use coldframe::{Dest, Error, PartitionLimits, Result, Value};
 use coldframe_migrate::{
-    Fingerprint, Names, ParquetOptions, PartitionLimits, Partitioner, Shape, TargetFile, TargetFormat,
-    WrittenFile, append, convert, convert_partitioned, decode,
+    Fingerprint, Names, ParquetOptions, Partitioner, Shape, TargetFile, TargetFormat, WrittenFile, append,
+    convert, convert_partitioned, decode,
 };
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 

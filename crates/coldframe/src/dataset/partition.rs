@@ -48,6 +48,26 @@ pub(crate) fn unescaped(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
+/// Escapes text as Hive does for the names of folders: `/` is `%2F`.
+pub fn escaped(text: &str) -> String {
+    let is_special = |c: char| c.is_ascii_control() || "\"#%'*/:=?\\{[]^".contains(c);
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_special(c) {
+            escaped.push_str(&format!("%{:02X}", u32::from(c)));
+        } else {
+            escaped.push(c);
+        }
+    }
+    escaped
+}
+
+/// The folders of a partition: `dt=2014-01-01/region=asia%2Fpacific`.
+pub fn folder_of<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
+    let folders = pairs.into_iter().map(|(key, value)| format!("{}={}", escaped(key), escaped(value)));
+    folders.collect::<Vec<_>>().join("/")
+}
+
 fn hex(digits: &[u8]) -> Option<u8> {
     let digits = std::str::from_utf8(digits).ok().filter(|d| d.bytes().all(|b| b.is_ascii_hexdigit()))?;
     u8::from_str_radix(digits, 16).ok()
@@ -173,6 +193,22 @@ mod tests {
         assert_eq!(pairs_of("a/x%3D=b%3D=c/f"), [pair("x=", "b==c")]);
         assert_eq!(pairs_of("p=%C3%A9%zz%2/f"), [pair("p", "\u{e9}%zz%2")]);
         assert!(pairs_of("=v/f=1").is_empty());
+    }
+
+    #[test]
+    fn names_and_values_are_escaped_as_hive_does() {
+        assert_eq!(
+            folder_of([("dt", "2014-01-01"), ("a=b", "asia/pacific")]),
+            "dt=2014-01-01/a%3Db=asia%2Fpacific"
+        );
+        assert_eq!(
+            escaped("\u{1}\u{7f} \u{e9}~}<>\"#%'*/:=?\\{[]^"),
+            "%01%7F \u{e9}~}<>%22%23%25%27%2A%2F%3A%3D%3F%5C%7B%5B%5D%5E"
+        );
+        assert_eq!(
+            pairs_of(&format!("{}/f", folder_of([("a b", "c%")]))),
+            [("a b".to_owned(), "c%".to_owned())]
+        );
     }
 
     #[test]

@@ -6,7 +6,8 @@
     examining    each new file is decoded once, whole: the verdict, counts and bounds
     rules        the table of rules: which files may stay
     mapping      ids of columns for files without ids
-    tables       the Iceberg table: proved by PyIceberg, committed at once
+    proof        what PyIceberg reads from each file
+    tables       the Iceberg table: proved, and committed at once
 
 Files that no metadata can make right are converted into new files of the same table. Nothing below the source
 is changed, and none of it is ever safe to delete: the new tables read it.
@@ -28,6 +29,7 @@ from coldframe.pipeline.adopt.changes import by_others, changes_of, check_whole,
 from coldframe.pipeline.adopt.examining import columns_of_table, examine
 from coldframe.pipeline.adopt.ledger import Ledger, read_ledger, shape_of
 from coldframe.pipeline.adopt.records import Adoption, FoundTable, TableOutcome
+from coldframe.pipeline.adopt.rules import HOLLOW
 from coldframe.pipeline.adopt.sources import FoundSource, Tables, find_source
 from coldframe.pipeline.adopt.tables import NewTable, about, check_unchanged, present_in
 from coldframe.pipeline.file_access import canonical_root, root_of
@@ -192,6 +194,8 @@ def _bring(
     outcome.new = len(files)
     outcome.verdicts = [*changes.kept, *(item.verdict for item in files)]
     outcome.notes = sorted({item.assumed for item in files if item.assumed is not None})
+    if any(item.values.hollow for item in files):
+        outcome.notes.append(HOLLOW)
     if plan:
         return
     new = Ledger(

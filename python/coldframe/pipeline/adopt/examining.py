@@ -14,6 +14,7 @@ from coldframe.errors import SchemaError, unsupported
 from coldframe.pipeline.adopt.changes import identity_now
 from coldframe.pipeline.adopt.layouts import PARQUET, layout_of
 from coldframe.pipeline.adopt.measures import Measured
+from coldframe.pipeline.adopt.proof import shown_by
 from coldframe.pipeline.adopt.records import FileLayout, FoundFile, FoundTable, Verdict
 from coldframe.pipeline.adopt.rules import (
     DETACHED,
@@ -61,7 +62,6 @@ class Columns:
 def columns_of_table(table: FoundTable) -> Columns:
     """The columns of the new table; raises if Iceberg has no such type or name."""
     from pyiceberg.io.pyarrow import UnsupportedPyArrowTypeException, _pyarrow_to_schema_without_ids
-    from pyiceberg.io.pyarrow import schema_to_pyarrow as to_arrow
     from pyiceberg.schema import assign_fresh_schema_ids
 
     names = [*table.columns.names, *table.keys.names]
@@ -78,7 +78,7 @@ def columns_of_table(table: FoundTable) -> Columns:
         schema = assign_fresh_schema_ids(_pyarrow_to_schema_without_ids(plain))
     except (UnsupportedPyArrowTypeException, TypeError, ValueError) as error:
         raise unsupported(f"adopting its columns: Iceberg has no such type: {error}") from error
-    return Columns(schema, plain_schema(to_arrow(schema, include_field_ids=False)))
+    return Columns(schema, shown_by(schema))
 
 
 def _has_union(kind: pa.DataType) -> bool:
@@ -126,10 +126,10 @@ def _examine(table: FoundTable, columns: Columns, file: FoundFile, *, detach: bo
     from pyiceberg.manifest import FileFormat
 
     identity = identity_now(file)
-    types = {column.name: table.types.get(column.name, "") for column in table.columns}
-    values = Measured(columns.shown, {name: kind for name, kind in types.items() if kind})
+    values = Measured(columns.shown, table.types, table.keys.names)
     for batch in file.rows():
         values.add(batch)
+    values.end()
     verdict = Verdict(
         file.path,
         file.bytes,
@@ -137,6 +137,7 @@ def _examine(table: FoundTable, columns: Columns, file: FoundFile, *, detach: bo
         folder=file.folder,
         identity=identity,
         digest=_digest(file, identity),
+        checksum=values.checksum,
     )
     if file.is_whole or file.format.upper() not in FileFormat.__members__:
         verdict.reason = WHOLE if file.is_whole else FOREIGN

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -26,6 +27,12 @@ def layout_of(path: str, format: str, storage_options: StorageOptions = None) ->
     return (_of_parquet if format == PARQUET else _of_ours)(path, storage_options)
 
 
+@functools.lru_cache(maxsize=1024)
+def _once(fields: tuple[FileField, ...]) -> tuple[FileField, ...]:
+    """One object for the same columns of many files."""
+    return fields
+
+
 def every_field(fields: Sequence[FileField]) -> Iterator[FileField]:
     """The fields and all parts of them."""
     for field in fields:
@@ -41,7 +48,7 @@ def _of_ours(path: str, storage_options: StorageOptions) -> FileLayout:
     fields = tuple(_ours(field.name, field.type, kinds) for field in file.schema)
     names = [field.name for field in fields]
     return FileLayout(
-        fields,
+        _once(fields),
         tuple(int(stripe["offset"]) for stripe in about["stripes"]),
         is_by_position=bool(names) and all(_PLACEHOLDER.match(name) for name in names),
     )
@@ -62,7 +69,7 @@ def _of_parquet(path: str, storage_options: StorageOptions) -> FileLayout:
     short: list[str] = []
     fields = tuple(_parquet_field(field, 1, leaves, short) for field in schema)
     return FileLayout(
-        fields,
+        _once(fields),
         tuple(row_group_offsets(footer)),
         has_ids=any(_has_id(field) for field in schema),
         has_short_lists=bool(short),

@@ -8,7 +8,7 @@ out: a wrong one hides rows.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from coldframe._coldframe import RawFingerprint
+from coldframe.pipeline.adopt.proof import as_shown, checksum_of
 from coldframe.pipeline.sink.iceberg_files import REFORM
 from coldframe.pipeline.sink.iceberg_statistics import FileStatistics, measured_columns, set_bounds
 from coldframe.pipeline.sink.sinks import in_types_of
@@ -33,7 +34,7 @@ class _Column:
     high: Any = None
 
 
-@dataclass
+@dataclass(slots=True)
 class Measured:
     """Counts, bounds and other facts about a file's values."""
 
@@ -41,7 +42,8 @@ class Measured:
     """The table's columns."""
     types: Mapping[str, str]
     """The columns' types in Hive's words."""
-    print: RawFingerprint = field(init=False)
+    keys: Collection[str] = ()
+    """The partition columns."""
     columns: dict[str, _Column] = field(default_factory=dict)
     old: set[str] = field(default_factory=set)
     """Columns with days before 1582-10-15."""
@@ -51,33 +53,42 @@ class Measured:
     """Columns of char with values that are shorter than their type."""
     zeros: dict[str, set[bool]] = field(default_factory=dict)
     """The signs of the zeros in columns of floats: True for -0.0."""
+    hollow: bool = False
+    """Whether a list or map of structs is null, which PyIceberg shows as an empty one."""
     null_keys: set[str] = field(default_factory=set)
     """Columns with a map that has a null key."""
     first_time: int | None = None
     """The earliest time, in microseconds since 1970."""
     last_time: int | None = None
+    rows: int = 0
+    checksum: str = ""
+    """Of the rows, without their order; set by `end`."""
+    _print: RawFingerprint | None = field(init=False)
+    _lengths: dict[str, int] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.print = RawFingerprint(self.schema, rows_only=True)
+        self._print = RawFingerprint(self.schema, rows_only=True)
         self.columns = {column.name: _Column() for column in self.schema}
         self._lengths = {
             name: int(match[1]) for name, kind in self.types.items() if (match := _CHAR.match(kind.strip()))
         }
 
-    @property
-    def rows(self) -> int:
-        """The rows so far."""
-        return self.print.rows
-
     def add(self, batch: pa.RecordBatch) -> None:
         """Measures rows of the table."""
         batch = in_types_of(self.schema, self.without_padding(batch))
-        self.print.add(batch)
+        if self._print is None:
+            raise RuntimeError("the file has ended")
+        shown = as_shown(batch)
+        self._print.add(shown)
+        self.rows += batch.num_rows
+        self.hollow |= shown is not batch
         for name, values in zip(batch.schema.names, batch.columns, strict=True):
             if not pa.types.is_nested(values.type):
                 self._measure(name, values)
             for leaf in self._leaves(name, values):
-                self._look(name, leaf)
+                # A partition's value is in the manifest, not in the file.
+                if name not in self.keys:
+                    self._look(name, leaf)
 
     def without_padding(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Rows without the blanks to which Hive pads char, and which it ignores in comparisons."""
@@ -142,10 +153,14 @@ class Measured:
             if first < 0 and _has_early_fraction(numbers):
                 self.early.add(name)
 
+    def end(self) -> None:
+        """The file has no more rows."""
+        if self._print is not None:
+            self.checksum, self._print = checksum_of(self._print), None
+
     def forget(self) -> None:
         """Frees the memory of a file that is done."""
         self.columns = {}
-        self.print = RawFingerprint(pa.schema([]), rows_only=True)
 
     def statistics(self, schema: Any, properties: Mapping[str, str], names: set[str]) -> FileStatistics:
         """The statistics for a manifest. `names`: the columns that the file has."""

@@ -57,6 +57,10 @@ def _local(values: pa.Array, zone: str) -> pa.Array:
 def _as(values: pa.Array, kind: pa.DataType, where: str) -> pa.Array:
     """Values in a type of the table."""
     t = pa.types
+    if t.is_null(values.type):
+        return pa.nulls(len(values), kind)
+    if t.is_list(kind) and t.is_nested(values.type) and not t.is_list(values.type):
+        values = _plain_list(values)
     if t.is_struct(kind) and t.is_struct(values.type):
         parts = {part.name.lower(): at for at, part in enumerate(parts_of(values.type))}
         fields = [
@@ -84,6 +88,15 @@ def _as(values: pa.Array, kind: pa.DataType, where: str) -> pa.Array:
         return values.cast(kind)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise SchemaError(f"{where}: {error}") from error
+
+
+def _plain_list(values: pa.Array) -> pa.Array:
+    """A list of another layout of Arrow, which writers state beside Parquet's own type, as a plain one."""
+    t, kind = pa.types, values.type
+    kinds = (t.is_large_list, t.is_fixed_size_list, t.is_list_view, t.is_large_list_view)
+    if any(is_one(kind) for is_one in kinds):
+        return values.cast(pa.list_(kind.value_field))
+    return values
 
 
 def _mask(values: pa.Array) -> pa.Array | None:

@@ -26,7 +26,7 @@ READS_SOURCE = "reads the source"
 """In the metadata of a table: whether it, or a snapshot of it, reads files of the source."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class FileField:
     """A column of a file, or a part of one, as the file has it."""
 
@@ -38,7 +38,7 @@ class FileField:
     """The fields of a struct, the element of a list, or the key and the value of a map."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class FileLayout:
     """The layout of a file, from its metadata."""
 
@@ -57,7 +57,7 @@ class FileLayout:
     """The zone of its timestamps of type INT96, if it names one other than UTC (Parquet)."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class FoundFile:
     """A file of a table; or, if `is_whole`, a directory whose files only together have the rows."""
 
@@ -111,6 +111,8 @@ class Verdict:
     identity: str = ""
     """Size and times when it was decoded."""
     digest: str = ""
+    checksum: str = ""
+    """Of its rows, as they were decoded."""
     entry: str = ""
     """The data file of the table that has its rows; empty if it has none."""
     written: int = 0

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 import coldframe
-from coldframe._coldframe import NotFoundError, RawDataset, partition_values
+from coldframe._coldframe import NotFoundError, RawDataset, folder_of, partition_values
 from coldframe.arguments import OpenArguments
 from coldframe.errors import ColdframeError, SchemaError, unsupported
 from coldframe.hive.addresses import Selected, is_metastore
@@ -26,7 +26,6 @@ from coldframe.hive.defined import READ, connect, definitions
 from coldframe.hive.definition import Definition, PartitionDefinition, columns_of, keys_of
 from coldframe.hive.locations import Locations
 from coldframe.hive.reader import Refused
-from coldframe.partitions import folder_of
 from coldframe.pipeline.adopt.layouts import PARQUET
 from coldframe.pipeline.adopt.parquet_rows import parquet_rows
 from coldframe.pipeline.adopt.records import FoundFile, FoundTable

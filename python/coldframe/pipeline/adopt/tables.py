@@ -12,7 +12,6 @@ The bytes of the source are only read.
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import uuid
 from collections import Counter
@@ -24,7 +23,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from coldframe._coldframe import RawFingerprint
 from coldframe.arguments import default_threads
 from coldframe.errors import ColdframeError, SchemaError
 from coldframe.pipeline.adopt.changes import Changes
@@ -35,6 +33,7 @@ from coldframe.pipeline.adopt.ledger import Ledger, begin, write_ledger
 from coldframe.pipeline.adopt.mapping import PROPERTY
 from coldframe.pipeline.adopt.mapping import Mapping as NameMapping
 from coldframe.pipeline.adopt.measures import as_numbers
+from coldframe.pipeline.adopt.proof import access, checksum_of, rows_of, without_word_of_nanoseconds
 from coldframe.pipeline.adopt.records import READS_SOURCE, FoundTable
 from coldframe.pipeline.adopt.rules import UNPROVED, UNREAD
 from coldframe.pipeline.file_access import sha256
@@ -89,7 +88,7 @@ class NewTable:
         """
         begin(self.destination, self.table.place, self.ledger.run)
         try:
-            with _without_word_of_nanoseconds():
+            with without_word_of_nanoseconds():
                 return self._make(handle)
         except BaseException:
             # Whether a commit that failed was made is not always known: then the next run finds out.
@@ -175,13 +174,9 @@ class NewTable:
 
     def _reading(self, transaction: Any) -> Any:
         """Access to the files of the source and of the target."""
-        if not is_remote(self.destination.root) and not any(is_remote(item.file.path) for item in self.files):
-            return transaction._table.io
-        from coldframe.pipeline.sink.iceberg_store import StoreIO, io_properties
-
-        io = StoreIO(io_properties(self.destination))
-        io.elsewhere = next((item.file.storage_options or {} for item in self.files), {})
-        return io
+        files = [item.file for item in self.files]
+        options = next((file.storage_options for file in files), None)
+        return access(transaction._table.io, self.destination, (file.path for file in files), options)
 
     def _partitions(self) -> Any:
         from pyiceberg.partitioning import PartitionField, PartitionSpec
@@ -292,16 +287,13 @@ class NewTable:
 
     def _unlike(self, metadata: Any, io: Any, entry: Any, item: Examined) -> str:
         """Why the proof of a file fails; empty if PyIceberg reads from it the rows that were decoded."""
-        from pyiceberg.table import FileScanTask
-
-        seen = RawFingerprint(self.columns.shown, rows_only=True)
         try:
-            for batch in _read(metadata, io, [FileScanTask(entry)]):
-                seen.add(in_types_of(self.columns.shown, batch))
+            seen = rows_of(metadata, io, entry, metadata.schema())
         except Exception as error:
             # PyIceberg and pyarrow raise many kinds of errors; each means that it cannot read the file.
             return f"{UNREAD}: {type(error).__name__}: {error}".partition("\n")[0]
-        return UNPROVED if item.values.print.differences(seen) else ""
+        is_same = (seen.rows, checksum_of(seen)) == (item.verdict.rows, item.verdict.checksum)
+        return "" if is_same else UNPROVED
 
     def _keep_ids(self, transaction: Any, last: int) -> None:
         """Increases the table's last column id: adds a schema with one more column, then replaces it."""
@@ -396,31 +388,6 @@ def check_unchanged(current: Any, table: FoundTable, columns: Columns) -> None:
         raise SchemaError("its columns were changed by others. Adopt it into a new directory")
     if [part.name for part in current.spec().fields] != table.keys.names:
         raise SchemaError("its partitions were changed by others. Adopt it into a new directory")
-
-
-@contextlib.contextmanager
-def _without_word_of_nanoseconds() -> Iterator[None]:
-    """PyIceberg warns of each file of ORC that its nanoseconds become microseconds: the fingerprints of the
-    rows show whether that changes a value.
-    """
-    log = logging.getLogger("pyiceberg.io.pyarrow")
-
-    def is_other(record: logging.LogRecord) -> bool:
-        return "'ns' timestamp precision" not in str(record.msg)
-
-    log.addFilter(is_other)
-    try:
-        yield
-    finally:
-        log.removeFilter(is_other)
-
-
-def _read(metadata: Any, io: Any, tasks: Iterable[Any]) -> Iterator[pa.RecordBatch]:
-    from pyiceberg.expressions import AlwaysTrue
-    from pyiceberg.io.pyarrow import ArrowScan
-
-    for task in tasks:
-        yield from ArrowScan(metadata, io, metadata.schema(), AlwaysTrue()).to_record_batches([task])
 
 
 def _internal(value: pa.Scalar) -> Any:

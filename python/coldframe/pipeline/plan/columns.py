@@ -152,7 +152,7 @@ class _Outdated:
     """Finds files whose types differ from the table's current types."""
 
     def __init__(self, schema: pa.Schema, state: State, target: Target) -> None:
-        self._now, self._shapes = schema_id(schema), _shapes(schema)
+        self._now, self._schema = schema_id(schema), schema
         self._state, self._target = state, target
         self._known: dict[str, bool] = {}
 
@@ -162,10 +162,10 @@ class _Outdated:
             return False
         known = self._known.get(pending.written)
         if known is None:
-            before = _shapes(decoded(self._state.schemas[pending.written]))
+            now, before = _shapes(self._schema), _shapes(decoded(self._state.schemas[pending.written]))
             # Delta and Iceberg store the columns themselves, so a file may lack some columns.
             whole = self._target.register is None
-            known = before != self._shapes if whole else bool(before.items() - self._shapes.items())
+            known = before != now if whole else bool(before.items() - now.items())
             self._known[pending.written] = known
         return known
 

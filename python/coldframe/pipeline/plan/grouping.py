@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from coldframe.partitions import CONTROLS
 from coldframe.pipeline.records import PlannedFile, SourceFile, is_partition
 
 SMALL = 16 << 20
@@ -17,6 +16,8 @@ TOGETHER = 1000
 """Maximum number of sources in a file: they share a commit."""
 OPEN = 20_000
 """Maximum number of sources that wait for their group to fill."""
+_CONTROLS = {code: f"%{code:02X}" for code in (*range(0x20), 0x7F)}
+"""Control characters as Hive writes them in the names of directories, for `str.translate`."""
 
 
 def folder_of(file: SourceFile, table: str) -> str:
@@ -24,7 +25,7 @@ def folder_of(file: SourceFile, table: str) -> str:
 
     Engines do not find folders whose names have raw control characters.
     """
-    return "/".join([table, *(name.translate(CONTROLS) for name in file.folders if is_partition(name))])
+    return "/".join([table, *(name.translate(_CONTROLS) for name in file.folders if is_partition(name))])
 
 
 def grouped(

@@ -3,6 +3,7 @@
     missing    a file of the source or a new file does not exist
     resized    it has another size
     altered    a file of the source has other times, and another digest; a new file has another SHA-256
+    unlike     (--deep) PyIceberg reads other rows from a file than were decoded
     table      the catalog does not have the table, or no longer by the list of its files
 
 What others have written to a table or deleted from it is reported as in a second run.
@@ -14,14 +15,18 @@ import functools
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from typing import Any
 
-from coldframe.errors import ColdframeError, unsupported
+from coldframe.arguments import default_threads
+from coldframe.errors import ColdframeError
 from coldframe.pipeline.adopt import REPORT
 from coldframe.pipeline.adopt.changes import by_others
 from coldframe.pipeline.adopt.ledger import PROPERTY, Ledger, places, read_ledger
+from coldframe.pipeline.adopt.proof import access, checksum_of, rows_of, without_word_of_nanoseconds
 from coldframe.pipeline.adopt.records import Verdict
 from coldframe.pipeline.adopt.tables import present_in
 from coldframe.pipeline.file_access import StorageOptions, sha256
+from coldframe.pipeline.records import describe
 from coldframe.pipeline.report.audit import Audit, Fault
 from coldframe.pipeline.report.verdict import Reason
 from coldframe.pipeline.scheduling import in_threads
@@ -36,9 +41,7 @@ def audit_adoption(
     """Compares the tables of an adoption with what is known of their files. `storage_options`: those of the
     sources.
     """
-    if deep:
-        raise unsupported("a deep audit of adopted tables: a second adoption decodes what has changed")
-    result = Audit(destination.root)
+    result = Audit(destination.root, deep=deep)
     last = json.loads(destination.read(REPORT))
     if last["exit_code"]:
         result.reasons.append(Reason("failed_run", 1, str(last["text"])))
@@ -77,7 +80,8 @@ def _check_table(
             result.reasons.append(Reason("no_log", 1, f"{some.name}: {why}"))
             result.add(Fault(place, "table", why))
             return
-        present = {path: file for path, (_, file) in present_in(current).items()}
+        listed = present_in(current)
+    present = {path: file for path, (_, file) in listed.items()}
     result.reasons += by_others(known.verdicts, present, "refuse")[0]
     rows = [file.rows for file in present.values()]
     result.tables.append(
@@ -95,22 +99,62 @@ def _check_table(
     result.rows += sum(verdict.rows for verdict in used)
     result.bytes += sum(verdict.written if verdict.reason else verdict.bytes for verdict in used)
     looks = (functools.partial(_fault, destination, verdict, storage_options) for verdict in used)
-    for fault in in_threads(looks, destination.at_once):
-        result.add(fault)
+    wrong = set()
+    for verdict, fault in zip(used, in_threads(looks, destination.at_once), strict=True):
+        if fault is not None:
+            wrong.add(verdict.entry)
+            result.add(fault)
+    if result.deep:
+        right = [verdict for verdict in used if verdict.entry in listed.keys() - wrong]
+        files = [(verdict, listed[verdict.entry][0]) for verdict in right]
+        _read_again(destination, result, current, files, storage_options)
+
+
+def _read_again(
+    destination: Destination,
+    result: Audit,
+    current: Any,
+    files: Sequence[tuple[Verdict, Any]],
+    storage_options: StorageOptions,
+) -> None:
+    """Compares the rows of each file, in the columns that the table had when it was adopted."""
+    metadata = current.metadata
+    schema = next((schema for schema in metadata.schemas if schema.schema_id == 0), None)
+    kept = [file for file in files if schema is not None and file[0].checksum]
+    # A table of an earlier version has no checksums.
+    result.unverified += len(files) - len(kept)
+    io = access(current.io, destination, (verdict.path for verdict, _ in kept), storage_options)
+
+    def look(verdict: Verdict, file: Any) -> Fault | None:
+        try:
+            same = checksum_of(rows_of(metadata, io, file, schema)) == verdict.checksum
+            why = "its rows differ from those that were decoded"
+        except Exception as error:
+            # PyIceberg and pyarrow raise many kinds of errors; each means that they cannot read the file.
+            same, why = False, f"PyIceberg cannot read it: {describe(error)}"
+        return None if same else Fault(_name(destination, verdict), "unlike", why, verdict.path)
+
+    with without_word_of_nanoseconds():
+        for fault in in_threads((functools.partial(look, *file) for file in kept), default_threads()):
+            result.add(fault)
 
 
 def _fault(destination: Destination, verdict: Verdict, storage_options: StorageOptions) -> Fault | None:
     for kind, reason in _faults(destination, verdict, storage_options):
-        name = destination.name_of(verdict.entry.removeprefix("file://")) if verdict.reason else verdict.path
-        return Fault(name, kind, reason, verdict.path)
+        return Fault(_name(destination, verdict), kind, reason, verdict.path)
     return None
+
+
+def _name(destination: Destination, verdict: Verdict) -> str:
+    """The name of the data file with a source's rows: below the target's root, or as the source has it."""
+    return destination.name_of(verdict.entry.removeprefix("file://")) if verdict.reason else verdict.path
 
 
 def _faults(
     destination: Destination, verdict: Verdict, storage_options: StorageOptions
 ) -> Iterator[tuple[str, str]]:
     if verdict.reason:
-        name = destination.name_of(verdict.entry.removeprefix("file://"))
+        name = _name(destination, verdict)
         stored = destination.stat(name)
         if stored is None:
             yield "missing", "it does not exist"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from coldframe.json_input import parse_json
 from coldframe.pipeline.file_access import StorageOptions, root_of
@@ -26,7 +26,7 @@ def write_report(report: Report, destination: Destination) -> None:
     """Writes all files, and deletes the pages of tables that no longer exist."""
     report.runs = [*_earlier_runs(destination), _run(report)][-MAX_RUNS:]
     destination.write(RUNS, "".join(json.dumps(run) + "\n" for run in report.runs).encode())
-    destination.write(REPORT, json.dumps(report.to_json(), indent=1, default=str).encode())
+    destination.write(REPORT, (text.encode() for text in report_json(report)))
     lines = (
         (json.dumps({"table": table.path, **file.to_json()}, default=str) + "\n").encode()
         for table in report.tables
@@ -45,6 +45,16 @@ def write_report(report: Report, destination: Destination) -> None:
     for stored in list(destination.list(PAGES)):
         if stored.name not in pages:
             destination.delete(stored.name)
+
+
+def report_json(report: Report) -> Iterator[str]:
+    """report.json in pieces: what is known of the run, then a line for each table."""
+    yield json.dumps(report.about(), indent=1, default=str).removesuffix("\n}") + ',\n "tables": ['
+    separator = "\n  "
+    for table in report.tables:
+        yield separator + json.dumps(table.to_json(), default=str)
+        separator = ",\n  "
+    yield "\n ]\n}"
 
 
 def write_definitions(tables: Sequence[Json], destination: Destination) -> None:

@@ -23,7 +23,7 @@ def inventory_page(source: str, estate: Estate) -> str:
     tables = sorted([*estate.tables, *estate.others], key=lambda table: (-table.bytes, table.name))
     foreign = {id(table) for table in estate.others}
     twins = Counter(table.likeness for table in estate.tables if table.likeness)
-    lines = ((_is_wrong(table), *_cells(table, id(table) in foreign, twins)) for table in tables)
+    lines = ((table.is_wrong, *_cells(table, id(table) in foreign, twins)) for table in tables)
     headers = ["table", "format", "#size", "#files", "#rows", "#partitions", "last change", "owner"]
     headers += ["written by", "seen", "migrate"]
     drawn = long_table(
@@ -48,7 +48,7 @@ def inventory_page(source: str, estate: Estate) -> str:
 
 
 def _headline(tables: Sequence[FoundTable], estate: Estate) -> str:
-    wrong = sum(map(_is_wrong, tables))
+    wrong = sum(table.is_wrong for table in tables)
     figures = [
         ("tables", f"{len(tables):,}", ""),
         ("size", size_text(sum(table.bytes for table in tables)), ""),
@@ -83,6 +83,7 @@ def _cells(table: FoundTable, is_foreign: bool, twins: Counter[str]) -> list[Cel
     seen = [table.problem] if table.problem is not None else []
     if table.damaged:
         seen.append(f"{table.damaged:,} files whose bytes have no known format")
+    seen += [*table.missing, *table.damage]
     if twins[table.likeness] > 1:
         seen.append(f"{twins[table.likeness]:,} tables have equal names and sizes of files: copies?")
     return [
@@ -95,7 +96,7 @@ def _cells(table: FoundTable, is_foreign: bool, twins: Counter[str]) -> list[Cel
         _date(table),
         table.owner,
         table.writer,
-        ("; ".join(seen), "", "bad" if _is_wrong(table) else ""),
+        ("; ".join(seen), "", "bad" if table.is_wrong else ""),
         _fate(table, is_foreign),
     ]
 
@@ -106,11 +107,7 @@ def _fate(table: FoundTable, is_foreign: bool) -> str:
         return "left out"
     if formats()[table.format]["capabilities"]["needs_schema"] and "schema" not in table.options:
         return "needs its columns in tables.toml"
-    return "damaged files fail, the rest is converted" if _is_wrong(table) else "converted"
-
-
-def _is_wrong(table: FoundTable) -> bool:
-    return table.problem is not None or table.damaged > 0
+    return "damaged files fail, the rest is converted" if table.is_wrong else "converted"
 
 
 def _date(table: FoundTable) -> str:

@@ -67,13 +67,16 @@ def write_safe_list(
 
     # A directory of several tables is safe if all of its tables are safe, and it has no other content to
     # read.
-    unsafe = {path for path, items in left_out.items() if any(item.blocks for item in items)}
-    unsafe |= {
-        file.path
+    folders = [
+        (work, verdict, file)
         for work, verdict in zip(works, verdicts, strict=True)
         for file in work.table.files
-        if file.is_folder and not digest_of(work, verdict, file)
-    }
+        if file.is_folder
+    ]
+    unsafe = {path for path, items in left_out.items() if any(item.blocks for item in items)}
+    unsafe |= {file.path for work, verdict, file in folders if not digest_of(work, verdict, file)}
+    # A later run must never lose rows of sources that were deleted because the list names them.
+    directories = {file.relative: file for _, _, file in folders if file.path not in unsafe}
 
     def sources() -> Iterator[tuple[SourceFile, str]]:
         listed: set[str] = set()
@@ -85,10 +88,6 @@ def write_safe_list(
                 if digest and file.is_folder:
                     listed.add(file.path)
 
-    # A later run must never lose rows of sources that were deleted because the list names them.
-    folders = {file.path for file, _ in sources() if file.is_folder}
-    directories = {file.relative: file for work in works for file in work.table.files if file.path in folders}
-
     def traces(source: str) -> tuple[str, ...]:
         file = directories.get(source)
         return () if file is None else traces_of(file.path, file.storage_options)
@@ -98,7 +97,7 @@ def write_safe_list(
             file.relative
             for work, verdict in zip(works, verdicts, strict=True)
             for file in work.table.files
-            if (file.path in folders if file.is_folder else digest_of(work, verdict, file))
+            if (file.relative in directories if file.is_folder else digest_of(work, verdict, file))
         ),
         traces,
     )

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from coldframe._coldframe import ColdframeError
-from coldframe.listing import is_flat
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.plan.table_work import TableWork
 from coldframe.pipeline.report.model import FileReport
@@ -22,7 +21,7 @@ from coldframe.pipeline.source.inventory import Inventory, lies_below
 from coldframe.pipeline.source.registered import Place, Registered
 from coldframe.pipeline.source.tables import Table
 from coldframe.pipeline.state.scratch import Rows, Scratch
-from coldframe.sources import is_remote, open_store, options_for
+from coldframe.sources import is_flat, is_remote, open_store, options_for
 
 _STALE = (
     "; the metastore does not claim that its number is accurate (COLUMN_STATS_ACCURATE), and all existing"

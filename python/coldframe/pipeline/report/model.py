@@ -258,14 +258,19 @@ class TableReport:
     on_vanished: str = "fail"
     allowed: frozenset[str] = frozenset()
     """Changes of values that the user allowed by name."""
+    judged: Verdict | None = None
+    """The final verdict: see `Report.judge`."""
 
     def add_reason(self, kind: str, count: int = 1, detail: str = "") -> None:
         """Adds a reason for the verdict on this table: see `verdict`."""
         self.reasons.append(Reason(kind, count, detail))
+        self.judged = None
 
     @property
     def verdict(self) -> Verdict:
         """The verdict on everything that is known of the table."""
+        if self.judged is not None:
+            return self.judged
         totals = self.totals
         return judge_table(
             TableSummary(
@@ -401,10 +406,18 @@ class Report:
     seconds: float = 0.0
     reasons: list[Reason] = field(default_factory=list)
     """See `add_reason`."""
+    judged: Verdict | None = None
 
     def add_reason(self, kind: str, count: int = 1, detail: str = "") -> None:
         """Adds a reason that belongs to no table to the verdict on the run: see `verdict`."""
         self.reasons.append(Reason(kind, count, detail))
+        self.judged = None
+
+    def judge(self) -> None:
+        """Keeps the verdicts on the run and its tables, which many ask for: nothing is added after this."""
+        for table in self.tables:
+            table.judged = table.verdict
+        self.judged = self.verdict
 
     def add_unmatched(self, paths: Sequence[str]) -> None:
         """Adds entries of tables.toml that match nothing."""
@@ -420,6 +433,8 @@ class Report:
     @property
     def verdict(self) -> Verdict:
         """The verdict on everything known."""
+        if self.judged is not None:
+            return self.judged
         return judge_run(
             [table.verdict for table in self.tables],
             RunSummary(
@@ -471,6 +486,10 @@ class Report:
 
     def to_json(self) -> Json:
         """report.json."""
+        return {**self.about(), "tables": [table.to_json() for table in self.tables]}
+
+    def about(self) -> Json:
+        """report.json without its tables."""
         return {
             "source": self.source,
             "target": self.target,
@@ -491,5 +510,4 @@ class Report:
             **_few("left_out", self.left_out, vars),
             **_few("unknown", self.unknown),
             **_few("unread", [vars(place) for place in self.unread]),
-            "tables": [table.to_json() for table in self.tables],
         }

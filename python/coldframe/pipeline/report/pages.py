@@ -36,7 +36,7 @@ MAX_PROBLEMS = 100
 """Maximum number of tables with problems that are listed above the list of all tables."""
 MAX_ROWS = 100_000
 """Maximum number of tables on the first page."""
-OWN_PAGES = 1000
+OWN_PAGES = 100
 """Of more tables than these, those with few files and no problem share pages."""
 SHARED = 100
 """Maximum number of tables on a shared page."""

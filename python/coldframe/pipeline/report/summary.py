@@ -14,6 +14,8 @@ from coldframe.pipeline.report.verdict import BY_SPARK
 from coldframe.pipeline.source.findings import metastore_lines
 from coldframe.terminal import printable
 
+MAX_TABLES = 100
+"""Of more tables than these, only those with something to say have lines."""
 MAX_NAMED = 3
 """Maximum number of tables that are named for a change."""
 
@@ -31,9 +33,14 @@ def grouped(problems: Iterable[tuple[str, str, str]]) -> list[str]:
 
 
 def summary(report: Report) -> str:
-    """The outcome in a few lines."""
+    """The outcome in a few lines: of many tables, only those that need attention have lines."""
     lines: list[str] = []
-    for table in report.tables:
+    many = len(report.tables) > MAX_TABLES
+    fine = [table for table in report.tables if many and not _has_more(table)]
+    if fine:
+        count, total = sum(len(table.files) for table in fine), sum(table.rows for table in fine)
+        lines.append(f"{len(fine):,} tables without problems: {count:,} files, {total:,} rows, verified")
+    for table in (table for table in report.tables if not many or _has_more(table)):
         counts = ", ".join(f"{count} {status}" for status, count in table.counts.items() if count)
         sizes = f"{size_text(table.bytes_in)} -> {size_text(table.bytes_out)}"
         outcome = f"{table.rows:,} rows, {sizes}, {table.verdict.text}"
@@ -78,6 +85,18 @@ def summary(report: Report) -> str:
         f"{report.rows:,} rows in {duration_text(report.seconds)}; {report.target}/_coldframe/report.html"
     )
     return "\n".join(lines)
+
+
+def _has_more(table: TableReport) -> bool:
+    """Whether there is more to say of a table than that its rows are in the target."""
+    return bool(
+        table.verdict.reasons
+        or not table.verified
+        or table.problems
+        or table.archived
+        or table.vanished
+        or len(table.metastore)
+    )
 
 
 def changes(before: Json | None, report: Report) -> str:

@@ -32,6 +32,7 @@ MAX_PLACES = 10
 """Maximum number of damaged places of a file that are listed with their offsets."""
 MAX_FILES = 10_000
 """Maximum number of listed files."""
+_HEADERS = ("file", "outcome", "#rows", "#before", "#after")
 
 
 def table_page(report: Report, outcome: TableReport) -> str:
@@ -45,7 +46,7 @@ def table_page(report: Report, outcome: TableReport) -> str:
 def shared_page(report: Report, outcomes: Sequence[tuple[str, TableReport]]) -> str:
     """The page of several tables, each with its anchor. A link to an anchor shows that table only."""
     sections = "\n".join(
-        f'<section class="one" id="{anchor}"><h2>{escape(outcome.name)}</h2>\n{_parts(outcome)}</section>'
+        f'<section class="one" id="{anchor}"><h2>{escape(outcome.name)}</h2>\n{_brief(outcome)}</section>'
         for anchor, outcome in outcomes
     )
     body = f"""<header><p><a href="../report.html">Migration to {escape(report.to)}</a></p>
@@ -54,21 +55,38 @@ def shared_page(report: Report, outcomes: Sequence[tuple[str, TableReport]]) -> 
     return document(f"Tables: migration of {report.source}", body)
 
 
+def _brief(outcome: TableReport) -> str:
+    """A table without problems: its figures, and a line for each of its files."""
+    sizes = f"{size_text(outcome.bytes_in)} &#8594; {size_text(outcome.bytes_out)}"
+    rows = (
+        f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in _file_cells(file)[1:])}</tr>"
+        for file in outcome.files
+    )
+    return f"""<div class="card"><p>{check(outcome)}
+<span class="soft">{_figures(outcome)}, {sizes}</span></p>
+{_notes(outcome)}
+{table(_HEADERS, rows, f"Files of {outcome.name}", classes="files")}</div>"""
+
+
 def _parts(outcome: TableReport) -> str:
     return f"{_summary(outcome)}\n{_damage(outcome)}\n{_problems(outcome)}\n{_files(outcome)}"
 
 
-def _summary(outcome: TableReport) -> str:
+def _figures(outcome: TableReport) -> str:
     text = f"{escape(outcome.format)}, {len(outcome.files):,} files, {outcome.rows:,} rows"
     if outcome.seconds:
         done = outcome.totals.bytes_now
         text += (
             f", {duration_text(outcome.seconds)} of work, {size_text(int(done / outcome.seconds))}/s a core"
         )
+    return text
+
+
+def _summary(outcome: TableReport) -> str:
     counts = {status: outcome.count(status) for status in STATUSES}
     return f"""<section class="card{" wrong" if outcome.verdict.exit_code else ""}">
 <p class="headline">{check(outcome)}</p>
-<p class="soft">{text}</p>
+<p class="soft">{_figures(outcome)}</p>
 {status_bar(counts)}
 {size_bars(outcome.bytes_in, outcome.bytes_out)}
 {_notes(outcome)}
@@ -165,8 +183,8 @@ def _places(file: FileReport) -> str:
 def _files(outcome: TableReport) -> str:
     """A line per file."""
     lines = (_file_cells(file) for file in islice(outcome.files, MAX_FILES))
-    headers, rest = ["file", "outcome", "#rows", "#before", "#after"], "files.jsonl"
-    drawn = long_table(headers, lines, "Files", classes="files", filter_by="filter files", rest=rest)
+    about = {"classes": "files", "filter_by": "filter files", "rest": "files.jsonl"}
+    drawn = long_table(_HEADERS, lines, "Files", **about)
     return section("Files", drawn + rest_of(len(outcome.files), MAX_FILES, "in files.jsonl"))
 
 

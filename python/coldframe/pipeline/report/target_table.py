@@ -93,10 +93,8 @@ def look(destination: Destination, kind: str, name: TableName) -> TargetTable:
 
 def differences(target: TargetTable, state: State) -> Iterator[Difference]:
     """Files of the migration that the table lacks, or that have changed since they were verified."""
-    entries = state.done.of_table(target.path)
-    has_parts = any(entry.parts for entry in entries)
     # If a killed run was about to empty the table, it is unknown whether the table was emptied.
-    if not has_parts and not state.registered.get(target.path):
+    if not state.done.has_parts(target.path) and not state.registered.get(target.path):
         return
     whole = of_table(target, state)
     if whole is not None:
@@ -122,8 +120,7 @@ def foreign(target: TargetTable, state: State) -> Iterator[LiveFile]:
 
 def of_table(target: TargetTable, state: State) -> Difference | None:
     def difference(kind: str, reason: str) -> Difference:
-        rows = sum(part.rows for entry in state.done.of_table(target.path) for part in entry.parts)
-        return Difference(kind, target.path, "", "", rows, reason)
+        return Difference(kind, target.path, "", "", state.done.rows_of(target.path), reason)
 
     if target.state == "unreadable":
         return difference("log unreadable", f"the table cannot be read: {target.reason}")

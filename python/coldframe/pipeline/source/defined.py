@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fnmatch import fnmatchcase
 
-from coldframe._coldframe import parse_columns
+from coldframe._coldframe import escaped, folder_of, parse_columns
 from coldframe.errors import SchemaError, unsupported
 from coldframe.hive.addresses import Selected
 from coldframe.hive.defined import READ, connect, definitions
@@ -24,7 +24,6 @@ from coldframe.hive.locations import Locations
 from coldframe.hive.metadata import claims_to_be_accurate, row_counts
 from coldframe.hive.reader import DefinitionReader, MetastoreRefusal, Refused
 from coldframe.hive.write_ids import WriteIds
-from coldframe.partitions import escaped, folder_of
 from coldframe.pipeline.records import Json
 from coldframe.pipeline.source.defined_readings import Readings, why_not_read
 from coldframe.pipeline.source.findings import Finding

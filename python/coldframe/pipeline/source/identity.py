@@ -29,8 +29,8 @@ import os
 from collections.abc import Iterable, Iterator
 
 from coldframe._coldframe import ColdframeError
-from coldframe.listing import FileEntry
 from coldframe.pipeline.file_access import StorageOptions, opened
+from coldframe.pipeline.source.store_tree import FileEntry
 from coldframe.sources import is_remote, open_store
 
 WHOLE = 1 << 20

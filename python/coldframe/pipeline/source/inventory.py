@@ -275,13 +275,52 @@ class FolderTask:
         return Listing(unread=[Unread(folder, reason) for folder in self.folders])
 
 
+def is_taken(relative: str, selection: Selecting, listing: Listing) -> bool:
+    """Whether a table or file is selected; if not, the listing says so."""
+    if selection.takes(relative):
+        return True
+    listing.left_out.append(relative)
+    return False
+
+
+def is_of_others(
+    folder: str, names: Iterable[str], selection: Selecting, listing: Listing, *, is_iceberg: bool
+) -> bool:
+    """Whether the files of a folder with these names are no table by themselves; the listing says why.
+
+    `is_iceberg`: whether it has the metadata of an Iceberg table.
+    """
+    reason = NOT_LISTED if is_iceberg else managed_by([name for name in names if name.isascii()])
+    if reason is not None and (folder == ROOT or is_taken(folder, selection, listing)):
+        listing.add(Unread(folder, reason))
+    return reason is not None
+
+
+def is_entered(folder: str, name: str, is_folder: bool, selection: Selecting, listing: Listing) -> bool:
+    """Whether a walk examines an entry of a folder; if not, the listing says so."""
+    at_root = folder in (ROOT, "")
+    relative = name if at_root else f"{folder}/{name}"
+    if is_folder:
+        if is_hidden(name):
+            listing.hide([f"{relative}/"])
+        elif selection.enters(relative):
+            return True
+        else:
+            listing.left_out.append(relative)
+        return False
+    if at_root and name == TABLES_FILE:
+        return False
+    if is_hidden(name) or name.endswith(LEFTOVERS):
+        listing.hide([relative])
+        return False
+    return is_taken(relative, selection, listing)
+
+
 def _list(root: str, folder: str, selection: Selecting, listing: Listing) -> None:
     path = _path(root, folder)
     if folder != ROOT and _is_table(path):
-        if selection.takes(folder):
+        if is_taken(folder, selection, listing):
             listing.add(_look(root, folder, True))
-        else:
-            listing.left_out.append(folder)
         return
     try:
         with os.scandir(path) as entries:
@@ -289,26 +328,14 @@ def _list(root: str, folder: str, selection: Selecting, listing: Listing) -> Non
     except OSError as error:
         listing.add(Unread(folder, _reason(error)))
         return
-    reason = managed_by([name for name, _, _ in there if name.isascii()])
-    if (FOLDER, True, False) in there and has_metadata(os.listdir(f"{path}/{FOLDER}")):
-        reason = NOT_LISTED
-    if reason is not None:
-        if folder == ROOT or selection.takes(folder):
-            listing.add(Unread(folder, reason))
-        else:
-            listing.left_out.append(folder)
+    is_iceberg = (FOLDER, True, False) in there and has_metadata(os.listdir(f"{path}/{FOLDER}"))
+    if is_of_others(folder, [name for name, _, _ in there], selection, listing, is_iceberg=is_iceberg):
         return
     for name, is_folder, is_link in there:
-        leftover = is_hidden(name) or (not is_folder and name.endswith(LEFTOVERS))
-        if folder == ROOT and name == TABLES_FILE and not is_folder:
+        if not is_entered(folder, name, is_folder, selection, listing):
             continue
         relative = name if folder == ROOT else f"{folder}/{name}"
-        if leftover:
-            listing.hide([f"{relative}/" if is_folder else relative])
-            continue
-        if not (selection.enters(relative) if is_folder else selection.takes(relative)):
-            listing.left_out.append(relative)
-        elif is_folder and is_link:
+        if is_folder and is_link:
             reason = f"a link to the directory {os.readlink(_path(root, relative))}, which is not followed"
             listing.add(Unread(relative, f"{reason}: migrate that by itself"))
         elif is_folder:

@@ -17,26 +17,27 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from coldframe import _coldframe
-from coldframe._coldframe import ColdframeError, NotFoundError, Store, StoreEntry, managed_by
-from coldframe.iceberg.places import FOLDER, NOT_LISTED, has_metadata
-from coldframe.listing import FileEntry, Files, Listed, is_flat
+from coldframe._coldframe import ColdframeError, NotFoundError, Store, StoreEntry
+from coldframe.iceberg.places import FOLDER, has_metadata
 from coldframe.pipeline.file_access import StorageOptions
 from coldframe.pipeline.records import Listing, SourceFile, Unread
 from coldframe.pipeline.scheduling import Scheduler, Threads
 from coldframe.pipeline.source.identity import of_entries, of_entry
 from coldframe.pipeline.source.inventory import (
-    LEFTOVERS,
     ROOT,
     TABLES_FILE,
     THREADS,
     Inventory,
+    is_entered,
     is_hidden,
+    is_of_others,
+    is_taken,
     new_inventory,
     side_by_side,
 )
 from coldframe.pipeline.source.selection import Selecting, Selection
-from coldframe.pipeline.source.store_entries import FolderFiles, Shelf
-from coldframe.sources import Source, open_store
+from coldframe.pipeline.source.store_tree import FileEntry, Tree, joined
+from coldframe.sources import Source, is_flat, open_store
 
 _T = TypeVar("_T")
 
@@ -44,24 +45,6 @@ DRIVER_FILES = 2000
 """The driver itself examines up to this many files; if there are more, the scheduler examines them."""
 FILES_A_TASK = 200
 """Files in a task of the scheduler."""
-
-
-class _Tree(Listed):
-    """The listing, and the folders that could not be listed."""
-
-    def __init__(self, store: Store) -> None:
-        self._shelf = Shelf()
-        super().__init__(store)
-        self.unread: list[Unread] = []
-        self.count = 0
-        """The number of listed files and folders."""
-
-    def new_files(self, folder: str) -> Files:
-        return FolderFiles(self._shelf, folder)
-
-    def add(self, entry: StoreEntry) -> None:
-        self.count += 1
-        super().add(entry)
 
 
 @dataclass(frozen=True)
@@ -146,7 +129,7 @@ def walked_in_store(
 
 
 def _examined(
-    tree: _Tree, selection: Selecting, storage_options: StorageOptions, scheduler: Scheduler | None
+    tree: Tree, selection: Selecting, storage_options: StorageOptions, scheduler: Scheduler | None
 ) -> Iterator[Listing]:
     """The contents of a tree, each selected file examined."""
     doer: Scheduler = Threads(THREADS)
@@ -176,16 +159,16 @@ def _together(files: Iterator[_T], size: int) -> Iterator[tuple[_T, ...]]:
         yield some
 
 
-def _list_flat(store: Store) -> _Tree:
-    tree = _Tree(store)
+def _list_flat(store: Store) -> Tree:
+    tree = Tree(store)
     for some in store.list("", recursive=True):
         for entry in some:
             tree.add(entry)
     return tree
 
 
-def _list_folders(store: Store, selection: Selecting) -> _Tree:
-    tree = _Tree(store)
+def _list_folders(store: Store, selection: Selecting) -> Tree:
+    tree = Tree(store)
 
     def listed(path: str) -> list[StoreEntry]:
         return [entry for some in store.list(path) for entry in some]
@@ -209,7 +192,7 @@ def _list_folders(store: Store, selection: Selecting) -> _Tree:
     return tree
 
 
-def _source_format(tree: _Tree) -> str | None:
+def _source_format(tree: Tree) -> str | None:
     """The format of a root that is a table, or has the data of servers side by side; None for other roots."""
     if (format := tree.detect("")) is not None:
         return format
@@ -221,44 +204,27 @@ def _source_format(tree: _Tree) -> str | None:
     return side_by_side({tree.detect(name) for name in folders})
 
 
-def _walk(tree: _Tree, passed: Listing, selection: Selecting) -> Iterator[tuple[str, FileEntry | None]]:
+def _walk(tree: Tree, passed: Listing, selection: Selecting) -> Iterator[tuple[str, FileEntry | None]]:
     """Files, and folders that are one table (without an entry), by their relative paths."""
     waiting = [""]
     while waiting:
         at = waiting.pop()
         if at and tree.detect(at) is not None:
-            if selection.takes(at):
+            if is_taken(at, selection, passed):
                 yield at, None
-            else:
-                passed.left_out.append(at)
             continue
         folder = tree.folders[at]
-        inner = tree.folders.get(_join(at, FOLDER))
-        reason = managed_by([name for name in (*folder.folders, *folder.files) if name.isascii()])
-        if inner is not None and has_metadata(inner.files):
-            reason = NOT_LISTED
-        if reason is not None:
-            if not at or selection.takes(at):
-                passed.add(Unread(at or ROOT, reason))
-            else:
-                passed.left_out.append(at)
+        inner = tree.folders.get(joined(at, FOLDER))
+        is_iceberg = inner is not None and has_metadata(inner.files)
+        if is_of_others(
+            at or ROOT, (*folder.folders, *folder.files), selection, passed, is_iceberg=is_iceberg
+        ):
             continue
-        passed.hide([f"{_join(at, name)}/" for name in sorted(folder.folders) if is_hidden(name)])
-        shown = [_join(at, name) for name in sorted(folder.folders) if not is_hidden(name)]
-        entered = [path for path in shown if selection.enters(path)]
-        for path in shown:
-            if not selection.enters(path):
-                passed.left_out.append(path)
-        waiting.extend(reversed(entered))
+        names = [name for name in sorted(folder.folders) if is_entered(at, name, True, selection, passed)]
+        waiting.extend(joined(at, name) for name in reversed(names))
         for name, entry in folder.files.items():
-            if not at and name == TABLES_FILE:
-                continue
-            if is_hidden(name) or name.endswith(LEFTOVERS):
-                passed.hide([entry.path])
-            elif selection.takes(entry.path):
+            if is_entered(at, name, False, selection, passed):
                 yield entry.path, entry
-            else:
-                passed.left_out.append(entry.path)
 
 
 def _look(url: str, entry: FileEntry, storage_options: StorageOptions) -> SourceFile | Unread:
@@ -280,7 +246,7 @@ def _look(url: str, entry: FileEntry, storage_options: StorageOptions) -> Source
     )
 
 
-def _look_at_folder(tree: _Tree, path: str, storage_options: StorageOptions) -> SourceFile:
+def _look_at_folder(tree: Tree, path: str, storage_options: StorageOptions) -> SourceFile:
     entries = list(tree.below(path))
     return SourceFile(
         tree.store.url_of(path),
@@ -305,7 +271,3 @@ def _detect(url: str, entry: FileEntry, storage_options: StorageOptions) -> str 
         raise
     except ColdframeError:
         return None
-
-
-def _join(folder: str, name: str) -> str:
-    return f"{folder}/{name}" if folder else name

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 
 import coldframe
 from coldframe._coldframe import ColdframeError, NotFoundError
-from coldframe.listing import FileEntry
 from coldframe.pipeline.file_access import StorageOptions
 from coldframe.pipeline.records import SourceFile, Unread
 from coldframe.pipeline.source.identity import identity_of
 from coldframe.pipeline.source.inventory import ROOT, is_hidden
+from coldframe.pipeline.source.store_tree import FileEntry
 from coldframe.sources import open_store
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import marshal
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from coldframe.pipeline.records import Committed, Part
 from coldframe.pipeline.state.events import deleted_name
@@ -26,7 +26,9 @@ class Ledger(Mapping[str, Committed]):
         self._deleted = 0
         self._last: tuple[str, Committed] | None = None
         """The entry that was looked up last: a table of one file asks for it several times."""
+        # Of each table:
         self._parts: Counter[str] = Counter()
+        self._rows: Counter[str] = Counter()
         self._sources: Counter[str] = Counter()
 
     def put(self, entry: Committed) -> None:
@@ -44,6 +46,7 @@ class Ledger(Mapping[str, Committed]):
             if part.of:
                 self._scratch.put(self._members, _member(part), source)
             self._parts[entry.table] += not users
+            self._rows[entry.table] += part.rows
         self._sources[entry.table] += 1
         self._length += 1
         self._deleted += entry.receipt is not None
@@ -74,11 +77,12 @@ class Ledger(Mapping[str, Committed]):
 
     def mark_listed(self, source: str, traces: Sequence[str]) -> None:
         """Records that a source was listed as safe, with its traces, if there are any."""
-        entry = self.look_up(source)
-        if entry is not None:
-            entry = replace(entry, listed=True, traces=tuple(traces) or entry.traces)
-            self._scratch.put(self._entries, key_of(source), marshal.dumps(entry.to_json()))
-            self._last = source, entry
+        key = key_of(source)
+        body = self._scratch.get(self._entries, key) if self._length else None
+        if body is not None:
+            entry = {**marshal.loads(body), "listed": True, **({"traces": list(traces)} if traces else {})}
+            self._scratch.put(self._entries, key, marshal.dumps(entry))
+            self._last = None
 
     def deleted(self, source: str) -> Iterator[Committed]:
         """The entries of deleted sources that had this name."""
@@ -90,6 +94,7 @@ class Ledger(Mapping[str, Committed]):
 
     def _release(self, entry: Committed, part: Part) -> None:
         final = key_of(part.final)
+        self._rows[entry.table] -= part.rows
         if part.of:
             self._scratch.delete(self._members, _member(part))
             users, rows = self._used(part.final)
@@ -145,6 +150,14 @@ class Ledger(Mapping[str, Committed]):
     def tables(self) -> list[str]:
         """The paths of the tables that have files in the target."""
         return [path for path, count in self._parts.items() if count > 0]
+
+    def has_parts(self, table: str) -> bool:
+        """Whether a table has files in the target."""
+        return self._parts[table] > 0
+
+    def rows_of(self, table: str) -> int:
+        """How many rows a table has in the target."""
+        return self._rows[table]
 
     def sources_of(self, table: str) -> int:
         """How many entries a table has."""

@@ -93,12 +93,11 @@ class Scratch:
         """Keys and bodies after a key, or from the beginning; only those before another key, if given."""
         if number not in self._many:
             few = sorted(self._few.get(number, {}).items())
-            inside = (
+            return [
                 (key, body)
                 for key, body in few
                 if (after is None or key > after) and (before is None or key < before)
-            )
-            return list(itertools.islice(inside, limit))
+            ][:limit]
         self._settle()
         how = ">" if after is not None else ">="
         end, ends = ("", ()) if before is None else ("and key < ?", (before,))
@@ -112,7 +111,7 @@ class Scratch:
 
         Concurrent changes may or may not be seen.
         """
-        after, before = prefix, _end_of(prefix)
+        after, before = prefix, None if prefix is None else _end_of(prefix)
         while page := self.page(number, after, before=before):
             yield from page
             if len(page) < PAGE:
@@ -135,6 +134,10 @@ class Scratch:
         if number in self._many:
             self._settle()
             self._database.execute("delete from rows where list = ?", (number,))
+
+    def has_rows(self, number: int) -> bool:
+        """Whether a list has a row."""
+        return bool(self.page(number, None, 1) if number in self._many else self._few.get(number))
 
     def count(self, number: int) -> int:
         """How many rows a list has."""
@@ -160,9 +163,9 @@ def _size(key: bytes, rows: Mapping[bytes, bytes]) -> int:
     return len(key) + len(rows[key]) if key in rows else 0
 
 
-def _end_of(prefix: bytes | None) -> bytes | None:
+def _end_of(prefix: bytes) -> bytes | None:
     """The first key after all keys with a prefix; None if there is none."""
-    start = (prefix or b"").rstrip(b"\xff")
+    start = prefix.rstrip(b"\xff")
     return start[:-1] + bytes([start[-1] + 1]) if start else None
 
 
@@ -230,7 +233,7 @@ class Rows(Generic[T]):
         return self._length
 
     def __bool__(self) -> bool:
-        return bool(len(self) if self._length is not None else self._scratch.page(self._number, None, 1))
+        return bool(self._length if self._length is not None else self._scratch.has_rows(self._number))
 
     @overload
     def __getitem__(self, place: int) -> T: ...

@@ -1,5 +1,6 @@
 """A second `migrate --adopt`: what is new, changed, gone, and what others did to the table meanwhile."""
 
+import json
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -191,6 +192,27 @@ def test_an_audit_finds_files_that_changed(estate):
     new.unlink()
     run = new.name.partition("-")[0]
     assert faults_of(estate) == [("a", "missing"), ("b", "resized"), (run, "missing")]
+
+
+def test_a_deep_audit_reads_the_rows_again(estate):
+    from pyiceberg.types import StringType
+
+    deep = audit(estate.target, deep=True)
+    assert (deep.verdict.text, deep.deep, deep.rows) == ("verified", True, 4)
+    # Others may add columns and rename some: the rows are compared in the columns of the adoption.
+    with estate.loaded("t").update_schema() as update:
+        update.rename_column("id", "number")
+        update.add_column("more", StringType())
+    assert audit(estate.target, deep=True).exit_code == 0
+    with estate.loaded("t").transaction() as transaction:
+        names = json.loads(transaction.table_metadata.properties["schema.name-mapping.default"])
+        names[0]["field-id"] = 99
+        transaction.set_properties({"schema.name-mapping.default": json.dumps(names)})
+    assert not audit(estate.target).faults
+    wrong = audit(estate.target, deep=True)
+    assert wrong.exit_code == 1
+    unlike = [(Path(fault.file).name, fault.kind) for fault in wrong.faults]
+    assert unlike == [("a", "unlike"), ("b", "unlike")]
 
 
 def test_an_audit_of_a_table_that_is_gone_or_written_to(estate):

@@ -14,9 +14,11 @@ from estates import Estate
 
 from coldframe.pipeline.report import figures, pages, progress
 from coldframe.pipeline.report.figures import duration_text, rows_lost_text
+from coldframe.pipeline.report.files import report_json
 from coldframe.pipeline.report.model import FileReport, Report, TableReport
 from coldframe.pipeline.report.pages import page
 from coldframe.pipeline.report.progress import MAX_BUCKETS, Lines, Timeline, progress_for
+from coldframe.pipeline.report.summary import summary
 from coldframe.pipeline.report.table_page import table_page
 
 DATA = Path(__file__).parents[3] / "data"
@@ -142,6 +144,37 @@ def test_many_tables_without_problems_share_pages(estate: Estate, monkeypatch: p
     estate.migrate()
     # Few tables have pages of their own again.
     assert {path.name for path in (home / "report").iterdir()} == {f"{at}.html" for at in range(1, 5)}
+
+
+def test_a_table_among_many_has_a_line_only_if_there_is_something_to_say() -> None:
+    good = FileReport("f", "converted", 1 << 20, 1000, 1 << 19, ["f"], True, digest="1")
+    tables = [TableReport(f"t{at}", f"t{at}", "orc", [good]) for at in range(150)]
+    few = Report("/src", "/dst", "parquet", "skip", tables[:100])
+    assert sum(" (orc): 1 found, 1 converted" in line for line in summary(few).splitlines()) == 100
+    tables[7].missing.append("t7/part")
+    many = Report("/src", "/dst", "parquet", "skip", tables)
+    many.judge()
+    lines = summary(many).splitlines()
+    assert lines[0] == "149 tables without problems: 149 files, 149,000 rows, verified"
+    assert lines[1].startswith("t7 (orc): 1 found, 1 converted; 1,000 rows")
+    assert lines[2] == "  missing: t7/part"
+    assert len(lines) == 5
+
+
+def test_report_json_has_a_line_for_each_table() -> None:
+    report = report_of_many(3, 4)
+    text = "".join(report_json(report))
+    assert json.loads(text) == json.loads(json.dumps(report.to_json(), default=str))
+    assert [line[:21] for line in text.splitlines()[-5:]] == [*['  {"name": "database.'] * 3, " ]", "}"]
+    assert json.loads("".join(report_json(report_of_many(0, 0))))["tables"] == []
+
+
+def test_a_reason_after_the_judgement_changes_the_verdict() -> None:
+    report = Report("/src", "/dst", "parquet", "skip", [])
+    report.judge()
+    assert report.exit_code == 0
+    report.add_reason("unmatched")
+    assert report.exit_code == 1
 
 
 def test_equal_damage_shares_a_line() -> None:

@@ -35,6 +35,9 @@ final class ColdframeRelation extends BaseRelation implements PrunedFilteredScan
   ColdframeRelation(SQLContext context, Map<String, String> options, StructType user) {
     this.context = context;
     this.options = options;
+    if (user != null) {
+      SparkErrors.check(user);
+    }
     StructType columns = user == null ? null : user.asNullable(); // as in ColdframeTable
     table = new OpenTable(options, columns);
     schema = columns != null ? columns : table.schema();

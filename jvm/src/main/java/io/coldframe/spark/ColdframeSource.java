@@ -75,6 +75,7 @@ public class ColdframeSource
     if (inferred != null && schema.equals(inferredSchema)) {
       return new ColdframeTable(inferred, schema, options);
     }
+    SparkErrors.check(schema);
     return new ColdframeTable(options, schema, partitioning);
   }
 

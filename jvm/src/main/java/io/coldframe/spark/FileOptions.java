@@ -7,6 +7,7 @@ import java.util.Arrays;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import org.apache.spark.sql.catalyst.util.DateTimeUtils;
 import org.apache.spark.sql.internal.SQLConf;
@@ -19,6 +20,10 @@ final class FileOptions {
       Collections.unmodifiableList(
           Arrays.asList("pathglobfilter", "recursivefilelookup", "modifiedafter", "modifiedbefore"));
 
+  private static final List<String> SWITCHES =
+      Collections.unmodifiableList(
+          Arrays.asList("recursiveFileLookup", "ignoreMissingFiles", "ignoreCorruptFiles", "mergeSchema"));
+
   private FileOptions() {}
 
   /** Whether options select some of the files. */
@@ -29,6 +34,12 @@ final class FileOptions {
   /** The options, with the session's settings where there is no option, and with times as instants. */
   static Map<String, String> of(Map<String, String> given) {
     Map<String, String> options = new HashMap<>(given);
+    for (String name : SWITCHES) {
+      String value = options.get(name.toLowerCase(Locale.ROOT));
+      if (value != null && !value.equalsIgnoreCase("true") && !value.equalsIgnoreCase("false")) {
+        throw new IllegalArgumentException("option " + name + ": expected true or false, found '" + value + "'");
+      }
+    }
     SQLConf session = SQLConf.get();
     if (session.ignoreMissingFiles()) {
       options.putIfAbsent("ignoremissingfiles", "true");
@@ -39,7 +50,7 @@ final class FileOptions {
     // The option `timezone` is that of the files, not of these times.
     String zone = session.sessionLocalTimeZone();
     for (String name : new String[] {"modifiedAfter", "modifiedBefore"}) {
-      options.computeIfPresent(name.toLowerCase(java.util.Locale.ROOT), (key, text) -> instant(name, text, zone));
+      options.computeIfPresent(name.toLowerCase(Locale.ROOT), (key, text) -> instant(name, text, zone));
     }
     return options;
   }
@@ -48,7 +59,8 @@ final class FileOptions {
     ZoneId id = DateTimeUtils.getZoneId(zone);
     Option<Object> micros = DateTimeUtils.stringToTimestamp(UTF8String.fromString(text), id);
     if (micros.isEmpty()) {
-      throw new SchemaError("option " + name + ": expected a time such as 2024-01-31T00:00:00, found '" + text + "'");
+      String message = "option " + name + ": expected a time such as 2024-01-31T00:00:00, found '" + text + "'";
+      throw SparkErrors.noTime(name, text, new SchemaError(message));
     }
     long time = (Long) micros.get();
     long second = Math.floorDiv(time, 1_000_000L);

@@ -1,6 +1,7 @@
 package io.coldframe.spark;
 
 import io.coldframe.NotFoundError;
+import io.coldframe.SchemaError;
 import java.lang.ref.PhantomReference;
 import java.lang.ref.ReferenceQueue;
 import java.nio.charset.StandardCharsets;
@@ -75,12 +76,18 @@ final class OpenTable {
         Native.closeTable(reference.number);
       }
       NativeLibrary.load();
+      if (user == null && !ofHive && !Places.isGiven(options)) {
+        throw SparkErrors.noColumns(new SchemaError("no path: give one to load(), or the option path or paths"));
+      }
       try {
         number = Native.open(Json.bytes(opening(user)));
       } catch (NotFoundError e) {
-        boolean isNothing = Writes.isEmptyFolder(options) || (FileOptions.areSelecting(options) && Writes.exists(options));
-        if (user == null || ofHive || !isNothing) {
-          throw e;
+        if (ofHive || !isNothing()) {
+          String missing = ofHive ? null : Writes.missing(options);
+          throw missing == null ? e : SparkErrors.noPath(missing, e);
+        }
+        if (user == null) {
+          throw SparkErrors.noColumns(e);
         }
         return NOTHING;
       }
@@ -88,6 +95,11 @@ final class OpenTable {
       texts(Native.notices(number)).forEach(LOG::warning);
     }
     return number;
+  }
+
+  /** Whether there is no file to read: the folder has none, or none is selected. */
+  private boolean isNothing() {
+    return Writes.isEmptyFolder(options) || (FileOptions.areSelecting(options) && Writes.exists(options));
   }
 
   /**

@@ -78,11 +78,14 @@ final class Places {
     List<String> paths = new ArrayList<>();
     for (String name : PATHS) {
       String text = options.get(name);
-      if (text == null || text.isEmpty()) {
+      if (text == null) {
         continue;
       }
       List<String> made = new ArrayList<>();
       for (String path : name.equals("paths") ? list(text) : Collections.singletonList(text)) {
+        if (path.isEmpty()) {
+          throw new IllegalArgumentException("an empty path: Spark's own readers refuse it as well");
+        }
         made.add(resolved(path, session, !isGivenMounts));
       }
       paths.addAll(made);
@@ -118,6 +121,11 @@ final class Places {
       }
     }
     return options;
+  }
+
+  /** Whether options name a place. */
+  static boolean isGiven(Map<String, String> options) {
+    return Arrays.stream(PATHS).anyMatch(options::containsKey);
   }
 
   /** The session's Hadoop configuration, as a copy. */

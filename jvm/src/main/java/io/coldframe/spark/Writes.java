@@ -95,23 +95,33 @@ final class Writes {
 
   /** Whether there is something at each of the paths, or patterns of paths, that options name. */
   static boolean exists(Map<String, String> options) {
+    return isByHadoop(options) && !paths(options).contains(null) && missing(options) == null;
+  }
+
+  private static List<String> paths(Map<String, String> options) {
     String path = options.getOrDefault("path", options.get("location"));
-    List<String> paths = options.containsKey("paths") ? Places.list(options.get("paths")) : Collections.singletonList(path);
+    return options.containsKey("paths") ? Places.list(options.get("paths")) : Collections.singletonList(path);
+  }
+
+  /** The first of the paths, or patterns of paths, that options name, at which there is nothing; null if there is none. */
+  static String missing(Map<String, String> options) {
+    List<String> paths = paths(options);
     if (paths.contains(null) || !isByHadoop(options)) {
-      return false;
+      return null;
     }
-    try {
-      for (String each : paths) {
-        Writes at = new Writes(each);
+    for (String each : paths) {
+      Writes at = new Writes(each);
+      try {
         FileStatus[] entries = at.files.globStatus(at.root);
-        if (entries == null || entries.length == 0) {
-          return false;
+        if (entries != null && entries.length > 0) {
+          continue;
         }
+      } catch (IOException e) {
+        // The caller has not found it either.
       }
-    } catch (IOException e) {
-      return false;
+      return at.files.makeQualified(at.root).toString();
     }
-    return true;
+    return null;
   }
 
   /**
@@ -128,7 +138,7 @@ final class Writes {
     String path = options.remove("path");
     path = path == null ? location : path;
     if (path == null) {
-      throw new SchemaError("no path: give one to save()");
+      throw SparkErrors.noTarget(new SchemaError("no path: give one to save()"));
     }
     String dynamic = options.getOrDefault(DYNAMIC, SQLConf.get().getConfString("spark.sql.sources.partitionOverwriteMode", "STATIC"));
     boolean isReplacing = mode == SaveMode.Overwrite && (partitions.isEmpty() || !dynamic.equalsIgnoreCase("dynamic"));

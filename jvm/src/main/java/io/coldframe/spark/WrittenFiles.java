@@ -46,10 +46,16 @@ public final class WrittenFiles implements FileFormat {
     return Option.empty();
   }
 
-  /** The native library judges types, when the first file is tried. */
+  /** The native library judges the other types, when the first file is tried. No format has {@code void}. */
   @Override
   public boolean supportDataType(DataType type) {
-    return true;
+    return SparkErrors.isStored(type) && !type.typeName().equals("void");
+  }
+
+  /** The name of the source in Spark's errors. */
+  @Override
+  public String toString() {
+    return "coldframe";
   }
 
   @Override
