@@ -40,6 +40,32 @@ pub fn fitting<T>(mut rows: usize, mut read: impl FnMut(usize) -> Result<T>) -> 
     }
 }
 
+/// Decodes all `batches` of a unit before its first row is handed out, so that a healthy unit is decoded only once. `None`
+/// if one fails, or if they take more than `most` bytes.
+pub fn decoded_whole(
+    batches: impl IntoIterator<Item = Result<RecordBatch>>,
+    most: u64,
+) -> Option<Vec<RecordBatch>> {
+    let (mut whole, mut bytes) = (Vec::new(), 0u64);
+    for batch in batches {
+        let batch = batch.ok()?;
+        bytes = bytes.saturating_add(batch.get_array_memory_size() as u64);
+        if bytes > most {
+            return None;
+        }
+        whole.push(batch);
+    }
+    Some(whole)
+}
+
+/// Cuts batches into batches of at most `rows` rows, without copying.
+pub fn cut_batches(batches: Vec<RecordBatch>, rows: usize) -> impl Iterator<Item = RecordBatch> + Send {
+    batches.into_iter().flat_map(move |batch| {
+        let starts = (0..batch.num_rows()).step_by(rows.max(1));
+        starts.map(move |from| batch.slice(from, rows.min(batch.num_rows() - from)))
+    })
+}
+
 /// A batch without the rows whose numbers are in `left_out`, which is in increasing order.
 pub fn without_rows(batch: RecordBatch, left_out: &[usize]) -> Result<RecordBatch> {
     if left_out.is_empty() {
@@ -346,6 +372,19 @@ mod tests {
         assert_eq!(without_rows(batch.clone(), &[]).unwrap(), batch);
         assert_eq!(without_rows(batch.clone(), &[0, 2]).unwrap(), rows(&[11, 13]));
         assert_eq!(without_rows(batch, &[0, 1, 2, 3]).unwrap().num_rows(), 0);
+    }
+
+    #[test]
+    fn a_unit_is_decoded_whole_if_it_is_healthy_and_short() {
+        let array: ArrayRef = Arc::new(Int32Array::from(vec![1, 2, 3]));
+        let batch = RecordBatch::try_from_iter([("n", array)]).unwrap();
+        let bytes = batch.get_array_memory_size() as u64;
+        let healthy = || [Ok(batch.clone()), Ok(batch.slice(1, 2))];
+        let whole = decoded_whole(healthy(), 2 * bytes).unwrap();
+        let cut: Vec<RecordBatch> = cut_batches(whole, 2).collect();
+        assert_eq!(cut, [batch.slice(0, 2), batch.slice(2, 1), batch.slice(1, 2)]);
+        assert_eq!(decoded_whole(healthy(), bytes), None);
+        assert_eq!(decoded_whole([Ok(batch), Err(Error::corrupt("damaged"))], u64::MAX), None);
     }
 
     #[test]

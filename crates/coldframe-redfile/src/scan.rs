@@ -10,13 +10,15 @@ pub(crate) mod survey;
 use std::sync::Arc;
 
 use arrow_schema::{DataType, SchemaRef};
+use coldframe_core::format::Fetch;
 use coldframe_core::{DamageLog, OnError, PlanRequest, Result};
 
 use crate::open::RawFile;
+use crate::open::groups::Group;
 use crate::schema::{Node, prune_all};
 
 /// The context of a scan, shared by its row groups.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ScanContext {
     /// The file.
     pub(crate) file: Arc<RawFile>,
@@ -46,6 +48,20 @@ impl ScanContext {
             on_error: request.scan.on_error,
             damage: request.damage.clone(),
         })
+    }
+
+    /// The bytes of the wanted chunks of a row group.
+    pub(crate) fn fetch(&self, group: &Group) -> Vec<Fetch> {
+        let mut fetch = Vec::new();
+        for chunk in self.wanted().into_iter().filter_map(|(i, _)| group.chunks.get(i)) {
+            let Some(source) = self.file.parts.get(chunk.source).map(|p| &p.source) else { continue };
+            // A truncated file may have the start of a chunk or nothing of it; the loss is detected from the
+            // chunk's pages. A chunk without metadata is not read.
+            let end = if chunk.metadata.is_ok() { chunk.range.end.min(source.len()) } else { 0 };
+            let range = chunk.range.start.min(end)..end;
+            fetch.push(Fetch { source: source.clone(), range });
+        }
+        fetch
     }
 
     /// The leaves to fetch, in the order of their bytes: their indexes, and the types that they become.

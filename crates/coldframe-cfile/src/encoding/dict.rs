@@ -8,7 +8,7 @@
 //! Once the dictionary is as long as the column's block size, the writer switches to mode 2, so a file may
 //! contain both modes.
 
-use arrow_array::ArrayRef;
+use arrow_array::{Array as _, ArrayRef};
 use bytes::Bytes;
 use coldframe_core::arrays::blocks::{BlockViews, Blocks};
 use coldframe_core::arrays::{reserve, strings};
@@ -27,7 +27,7 @@ const STEP: usize = 16;
 /// The values of code words.
 #[derive(Debug)]
 pub struct Dictionary {
-    /// The values, contiguous and followed by [`STEP`] more bytes.
+    /// The values, contiguous; shared with `values`.
     data: Bytes,
     /// The offset and length of each value. Position 0 is null and empty; code word `c` is at `c + 1`.
     entries: Vec<(u32, u32)>,
@@ -42,16 +42,16 @@ impl Dictionary {
         let mut places = Vec::new();
         binary::offsets(&block, &mut places).map_err(|e| e.at(at))?;
         let end = places.last().map_or(0, |p| *p as usize);
-        let mut data = block.get(binary::HEADER_LEN..end).unwrap_or_default().to_vec();
+        let data = block.get(binary::HEADER_LEN..end).unwrap_or_default().to_vec();
         let base = 12u32;
         let starts: Vec<i32> = places.iter().map(|p| i32::try_from(p - base).unwrap_or(i32::MAX)).collect();
-        let values =
-            strings(starts, data.clone(), None, data_type != KuduType::Binary).map_err(|e| e.at(at))?;
-        data.extend([0; STEP]);
+        let values = strings(starts, data, None, data_type != KuduType::Binary).map_err(|e| e.at(at))?;
+        // Not copied: the values may take more than a batch.
+        let data = Bytes::from_owner(values.to_data().buffers().get(1).cloned().unwrap_or_default());
         let lengths = places.iter().zip(places.iter().skip(1)).map(|(from, to)| (from - base, to - from));
         let entries: Vec<(u32, u32)> = std::iter::once((0, 0)).chain(lengths).collect();
         let longest = entries.iter().map(|(_, len)| *len).max().unwrap_or(0);
-        Ok(Self { data: data.into(), entries, values, longest })
+        Ok(Self { data, entries, values, longest })
     }
 
     /// The number of values.
@@ -103,15 +103,15 @@ impl Dictionary {
         for place in places {
             let (from, len) = self.entries.get(*place as usize).copied().unwrap_or_default();
             let (from, len) = (from as usize, len as usize);
-            if len <= STEP {
-                let source = self.data.get(from..).and_then(|d| d.first_chunk::<STEP>());
-                let target = data.get_mut(at..).and_then(|d| d.first_chunk_mut::<STEP>());
-                if let (Some(source), Some(target)) = (source, target) {
-                    *target = *source;
-                }
+            if len <= STEP
+                && let Some(source) = self.data.get(from..).and_then(|d| d.first_chunk::<STEP>())
+                && let Some(target) = data.get_mut(at..).and_then(|d| d.first_chunk_mut::<STEP>())
+            {
+                *target = *source;
             } else if let (Some(source), Some(target)) =
                 (self.data.get(from..from + len), data.get_mut(at..at + len))
             {
+                // Long values, and the last of the dictionary.
                 target.copy_from_slice(source);
             }
             at += len;

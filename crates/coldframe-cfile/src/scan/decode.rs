@@ -13,7 +13,7 @@ use arrow_schema::SchemaRef;
 use arrow_select::filter::filter;
 use bytes::Bytes;
 use coldframe_core::arrays::strings;
-use coldframe_core::salvage::{Fate, Loss, Salvage, Stretch};
+use coldframe_core::salvage::{Fate, Loss, Salvage, Stretch, cut_batches, decoded_whole};
 use coldframe_core::{BatchIter, DamageLog, DecodeUnit, Error, OnError, PlanRequest, Result, arrow_error};
 use coldframe_encoding::limits::UNBACKED_ROWS;
 
@@ -115,11 +115,9 @@ impl DecodeUnit for DecodeColumn {
                 stretches: all(),
                 most: most.max(ROWS_AT_ONCE),
             };
-            if let Some(whole) = whole.in_memory() {
-                return Ok(Box::new(whole.into_iter().flat_map(move |batch| {
-                    let starts = (0..batch.num_rows()).step_by(most);
-                    starts.map(move |from| Ok(batch.slice(from, most.min(batch.num_rows() - from))))
-                })));
+            let most_bytes = MAX_WHOLE_BYTES.min(self.part.context().format.limits.batch_bytes());
+            if let Some(whole) = decoded_whole(whole, most_bytes) {
+                return Ok(Box::new(cut_batches(whole, most).map(Ok)));
             }
         }
         let stretches = self.survey(&bytes);
@@ -159,21 +157,6 @@ struct Batches {
 }
 
 impl Batches {
-    /// All batches; `None` if a block cannot be decoded, or if they take much memory.
-    fn in_memory(self) -> Option<Vec<RecordBatch>> {
-        let most = MAX_WHOLE_BYTES.min(self.unit.part.context().format.limits.batch_bytes());
-        let (mut batches, mut bytes) = (Vec::new(), 0);
-        for batch in self {
-            let batch = batch.ok()?;
-            bytes += batch.get_array_memory_size() as u64;
-            if bytes > most {
-                return None;
-            }
-            batches.push(batch);
-        }
-        Some(batches)
-    }
-
     fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         let Some(stretch) = self.stretches.front().cloned() else { return Ok(None) };
         let left = usize::try_from(stretch.rows.end - stretch.rows.start).unwrap_or(usize::MAX);

@@ -178,6 +178,10 @@ impl ColumnBuffer {
                 self.validity.push(valid);
             }
             self.rows += 1;
+            // Once the dictionary is full, values take more than the room that their code words would take.
+            if self.filled() >= self.block_size {
+                full.extend(self.flush(compressor)?);
+            }
         }
         if self.filled() >= self.block_size || self.rows >= super::MAX_ROWS {
             full.extend(self.flush(compressor)?);

@@ -55,6 +55,20 @@ fn a_dictionary_of_long_values_is_read_in_batches_that_fit() {
     assert_eq!(outcome.batch.num_rows(), rows);
 }
 
+/// Values behind a full dictionary are stored as they are, in blocks of the usual size.
+#[test]
+fn blocks_behind_a_full_dictionary_are_no_longer_than_others() {
+    let texts = (0..200).map(|i| format!("{i:04}").repeat(250));
+    let values: ArrayRef = Arc::new(StringArray::from_iter_values(texts));
+    let bytes = write(&values, false, &Options { block_size: 4096, ..Options::default() });
+    let table = open(&bytes).unwrap();
+    let blocks = table.inspect().unwrap().children;
+    let lengths = blocks.iter().filter(|node| node.name == "data block");
+    let longest = lengths.map(|node| node.bytes.end - node.bytes.start).max().unwrap();
+    assert!(longest < 6000, "{longest}");
+    assert_eq!(rows::read(&table, OnError::Raise).unwrap().batch.column(0).to_data(), values.to_data());
+}
+
 #[test]
 fn every_layout_of_text_is_written_and_read() {
     let text = ["a", "", "long enough to be no inline view", "ä"];

@@ -112,6 +112,10 @@ impl HadoopCodec {
         }
         check_expansion(self.algorithm, src, expected)?;
         let start = out.len();
+        // Without this, growing by a block at a time would take twice the memory.
+        if expected <= self.algorithm.justified(src.len()) {
+            out.reserve_exact(expected);
+        }
         let len = self.decompress_blocks(decompressor, src, expected, out);
         if matches!(len, Ok(n) if n == expected) {
             return Ok(());

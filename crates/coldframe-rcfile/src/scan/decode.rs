@@ -122,14 +122,13 @@ impl DecodeUnit for DecodeGroup {
             if let Some(whole) = self.decoded_whole(&cells, &salvage)? {
                 return Ok(Box::new(whole.into_iter().map(Ok)));
             }
-            for (i, place) in cells.iter_mut().enumerate() {
-                if !spreads {
-                    let doubtful =
-                        place.as_ref().map_or(Ok(Vec::new()), |cells| self.surrounded(i, cells))?;
-                    doubtful.into_iter().for_each(|rows| salvage.lose(i, self.doubtful_cells(i, rows)));
-                } else if let Some(e) =
-                    place.as_ref().map_or(Ok(None), |cells| self.contradiction(i, cells))?
-                {
+            if !spreads {
+                for (i, rows) in self.surrounded(&cells)? {
+                    salvage.lose(i, self.doubtful_cells(i, rows));
+                }
+            }
+            for (i, place) in cells.iter_mut().enumerate().filter(|_| spreads) {
+                if let Some(e) = place.as_ref().map_or(Ok(None), |cells| self.contradiction(i, cells))? {
                     salvage.lose(i, Loss::from_error(&e.within(self.title()), self.bytes(), 0..rows));
                     *place = None;
                 }

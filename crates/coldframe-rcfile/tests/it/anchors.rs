@@ -59,7 +59,9 @@ fn open(bytes: Vec<u8>, ddl: Option<&str>) -> RcFile {
 
 /// Opens a file of numbers in binary form.
 fn open_numbers(bytes: Vec<u8>) -> RcFile {
-    let schema = Some(SchemaSpec::Ddl("a bigint".to_owned()));
+    let columns = RcFile::open(&source(bytes.clone()), &OpenOptions::default()).unwrap().header().columns;
+    let numbers = if columns == 1 { "a bigint" } else { "a bigint, b bigint" };
+    let schema = Some(SchemaSpec::Ddl(numbers.to_owned()));
     let mut options = OpenOptions { schema, ..OpenOptions::default() };
     options.extra.insert("serde".into(), "binary".into());
     RcFile::open(&source(bytes), &options).unwrap()
@@ -279,4 +281,36 @@ fn zeros_around_a_contradiction_are_doubtful() {
         let file = open_numbers([header(1), group(rows, &[&column])].concat());
         assert_eq!(read(&file, OnError::Skip).batch.num_rows(), kept);
     }
+}
+
+/// Columns lie next to each other: the zeros of a lost sector go on in the next column, where they contradict no type.
+#[test]
+fn zeros_around_a_contradiction_go_on_in_the_next_column() {
+    let first = [&["\u{7}"; 3][..], &["\0\0"], &["\0"; 40]].concat();
+    let zeros_first = [&["\0"; 40][..], &["\u{5}"; 4]].concat();
+    let zeros_last = [&["\u{5}"; 4][..], &["\0"; 40]].concat();
+    for (second, kept) in [(zeros_first, 0), (zeros_last, 43)] {
+        let file = open_numbers([header(2), group(44, &[&first, &second])].concat());
+        assert_eq!(read(&file, OnError::Skip).batch.num_rows(), kept);
+        let scan = Scan { on_error: OnError::Skip, doubtful: true, ..Scan::default() };
+        assert_eq!(rows::scan(&file, &scan, None).unwrap().batch.num_rows(), 43 - kept);
+    }
+}
+
+/// Other bytes of damage end and begin near the boundary of two columns.
+#[test]
+fn cells_between_contradictions_of_two_columns_are_doubtful() {
+    // A number of two bytes that is not one.
+    let bad = "\0\0";
+    let first = [&["\u{7}"; 4][..], &[bad, bad, "\u{1}", "\u{1}"]].concat();
+    let second = [&["\u{1}", bad, bad][..], &["\u{5}"; 5]].concat();
+    let file = open_numbers([header(2), group(8, &[&first, &second])].concat());
+    let kept = read(&file, OnError::Skip).batch;
+    // Of the first column rows 3 to 7 fall, of the second rows 0 to 3.
+    assert_eq!(kept.num_rows(), 0);
+    let alone = open_numbers([header(2), group(8, &[&first, &["\u{5}"; 8]])].concat());
+    assert_eq!(
+        as_text(&read(&alone, OnError::Skip).batch),
+        ["7\u{1}5\u{1}"; 3].iter().chain(&["1\u{1}5\u{1}"]).copied().collect::<Vec<_>>()
+    );
 }

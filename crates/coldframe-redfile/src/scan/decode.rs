@@ -1,8 +1,8 @@
 //! Decodes the fetched chunks of a row group into batches.
 //!
 //! Each leaf is read a batch of rows at a time, page by page, so that what is being decoded stays in the
-//! cache; batches have fewer rows if the rows are long. With `skip` and `null`, every page is tried first:
-//! the losses of all columns divide the rows of the group into stretches. In a stretch each column is either
+//! cache; batches have fewer rows if the rows are long. With `skip` and `null`, the whole group is decoded before
+//! its first row is returned. If that fails, every page is tried: the losses of all columns divide the rows of the group into stretches. In a stretch each column is either
 //! intact or lost, so that values stay in their rows. Single pages do not show whether the leaves of a column
 //! contradict each other. If they do, assembling the column fails, and the rows are located by reading
 //! smaller and smaller ranges.
@@ -14,8 +14,8 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow_schema::DataType;
 use bytes::Bytes;
-use coldframe_core::salvage::{Fate, Loss, Salvage, Stretch, fitting};
-use coldframe_core::{BatchIter, DecodeUnit, Error, ErrorContext, OnError, Result, arrow_error};
+use coldframe_core::salvage::{Fate, Loss, Salvage, Stretch, cut_batches, decoded_whole, fitting};
+use coldframe_core::{BatchIter, DamageLog, DecodeUnit, Error, ErrorContext, OnError, Result, arrow_error};
 use coldframe_encoding::codec::Decompressor;
 
 use super::leaf::LeafReader;
@@ -30,24 +30,80 @@ use crate::pages::walk::PageWalk;
 /// a row is lost as a whole.
 const MAX_SEARCHES: u32 = 10_000;
 
+/// A row group that takes at most this part of the read's memory is decoded before its first row is returned. The pages of
+/// a larger one are decoded twice.
+const WHOLE_SHARE: u64 = 4;
+
+/// Decoded bytes of such a group, beyond twice its stored bytes: a page of nulls takes almost no bytes.
+const UNBACKED_BYTES: u64 = 32 << 20;
+
+/// Rows of such a group that are decoded at once, however small the user's batches are.
+const ROWS_AT_ONCE: usize = 1 << 16;
+
 /// A row group to decode.
 pub(crate) struct DecodeGroup {
     /// The scan.
     pub(crate) scan: Arc<ScanContext>,
     /// The group.
     pub(crate) group: Arc<Group>,
+    /// How many bytes of each chunk are read at once, if the group has too many for the read's memory: its bytes
+    /// are not fetched then.
+    pub(crate) window: Option<u64>,
 }
 
 impl DecodeUnit for DecodeGroup {
     fn decode(self: Box<Self>, bytes: Vec<Bytes>) -> Result<BatchIter> {
-        Ok(Box::new(self.batches(bytes)?))
+        let most = self.scan.batch_rows;
+        if self.scan.on_error == OnError::Raise {
+            return Ok(Box::new(self.batches(bytes)?));
+        }
+        if self.window.is_none() {
+            return match self.whole(&bytes) {
+                Some(whole) => Ok(Box::new(cut_batches(whole, most).map(Ok))),
+                None => Ok(Box::new(self.batches(bytes)?)),
+            };
+        }
+        // Decoded twice, a window at a time. Only if it is damaged, all of its bytes are read at once.
+        let at_once = most.max(ROWS_AT_ONCE);
+        let once = self.raising(at_once).batches(bytes.clone());
+        if once.is_ok_and(|mut batches| batches.all(|batch| batch.is_ok())) {
+            return Ok(Box::new(self.raising(most).batches(bytes)?));
+        }
+        let bytes = self.scan.fetch(&self.group).into_iter().map(|part| part.source.read(part.range));
+        let bytes = bytes.collect::<Result<_>>()?;
+        Ok(Box::new(Self { window: None, ..*self }.batches(bytes)?))
     }
 }
 
 impl DecodeGroup {
+    /// The group as a plain read decodes it, in batches of at most `batch_rows` rows.
+    fn raising(&self, batch_rows: usize) -> Self {
+        let scan = ScanContext {
+            on_error: OnError::Raise,
+            batch_rows,
+            damage: DamageLog::default(),
+            ..(*self.scan).clone()
+        };
+        Self { scan: Arc::new(scan), group: self.group.clone(), window: self.window }
+    }
+
+    /// All batches of an intact group; `None` if the group is damaged or too large.
+    fn whole(&self, bytes: &[Bytes]) -> Option<Vec<RecordBatch>> {
+        let stored = bytes.iter().fold(0, |sum: u64, bytes| sum.saturating_add(bytes.len() as u64));
+        let justified = UNBACKED_BYTES.saturating_add(stored.saturating_mul(2));
+        let most = justified.min(self.scan.file.options.limits.memory_limit / WHOLE_SHARE);
+        let leaves = self.scan.wanted();
+        let chunks = leaves.iter().filter_map(|(place, _)| self.group.chunks.get(*place));
+        if chunks.map(Chunk::unpacked).fold(0, u64::saturating_add) > most {
+            return None;
+        }
+        let batch_rows = self.scan.batch_rows.max(ROWS_AT_ONCE);
+        decoded_whole(self.raising(batch_rows).batches(bytes.to_vec()).ok()?, most)
+    }
+
     /// The batches of the group.
     pub(super) fn batches(self, bytes: Vec<Bytes>) -> Result<Batches> {
-        let Self { scan, group } = self;
+        let Self { scan, group, window } = self;
         let mut decompressor = Decompressor::new();
         let nullable = scan.columns.iter().map(|c| c.field().is_nullable());
         let mut salvage = Salvage::new(scan.on_error, nullable, scan.damage.clone());
@@ -77,7 +133,15 @@ impl DecodeGroup {
                 let metadata =
                     chunk.metadata.as_ref().map_err(|e| Error::corrupt(e.clone()).at(chunk.range.start));
                 let metadata = metadata.within(|| format!("column `{}`", context.leaf.name()))?;
-                LeafReader::new(context, metadata, data_type, bytes, chunk.range.start)
+                let values = u64::try_from(metadata.num_values).unwrap_or(0);
+                let source = scan.file.parts.get(chunk.source).map(|part| part.source.clone());
+                let walk = match window.zip(source) {
+                    Some((window, source)) => {
+                        PageWalk::windowed(source, chunk.range.clone(), window, values, context.limits)
+                    }
+                    None => PageWalk::new(bytes, chunk.range.start, values, context.limits),
+                };
+                LeafReader::new(context, data_type, walk)
             } else {
                 let survey = match unreadable {
                     Some(e) => Survey::all_lost(e, chunk.range.clone(), group.rows),

@@ -9,11 +9,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_schema::DataType;
-use bytes::Bytes;
 use coldframe_core::{Error, Result};
 use coldframe_encoding::codec::Decompressor;
 
-use crate::layout::metadata::ColumnMetaData;
 use crate::pages::chunk::{ChunkContext, OpenPage, Spare};
 use crate::pages::levels::{Levels, count_level};
 use crate::pages::plain::{Values, fixed_width};
@@ -88,16 +86,8 @@ pub(crate) struct LeafReader {
 }
 
 impl LeafReader {
-    /// Creates the reader of a chunk whose bytes are at `offset`.
-    pub(crate) fn new(
-        context: Arc<ChunkContext>,
-        metadata: &ColumnMetaData,
-        data_type: &DataType,
-        bytes: Bytes,
-        offset: u64,
-    ) -> Self {
-        let values = u64::try_from(metadata.num_values).unwrap_or(0);
-        let walk = PageWalk::new(bytes, offset, values, context.limits);
+    /// Creates the reader of the pages of `walk`.
+    pub(crate) fn new(context: Arc<ChunkContext>, data_type: &DataType, walk: PageWalk) -> Self {
         Self::over(context, data_type, PartSource::Walk(walk))
     }
 

@@ -30,22 +30,31 @@ impl GroupPlan {
 impl Plan for GroupPlan {
     fn next_unit(&mut self) -> Result<Option<Unit>> {
         let Some(group) = self.groups.pop_front() else { return Ok(None) };
-        let mut fetch = Vec::new();
-        for chunk in self.scan.wanted().into_iter().filter_map(|(i, _)| group.chunks.get(i)) {
-            let Some(source) = self.scan.file.parts.get(chunk.source).map(|p| &p.source) else { continue };
-            // A truncated file may have the start of a chunk or nothing of it; the loss is detected from the
-            // chunk's pages. A chunk without metadata is not read.
-            let end = if chunk.metadata.is_ok() { chunk.range.end.min(source.len()) } else { 0 };
-            let range = chunk.range.start.min(end)..end;
-            fetch.push(Fetch { source: source.clone(), range });
+        let mut fetch = self.scan.fetch(&group);
+        let window = window(&fetch, self.scan.file.options.limits.memory_limit);
+        if window.is_some() {
+            fetch.iter_mut().for_each(|part| part.range.end = part.range.start);
         }
         let (bytes, rows) = (group.start..group.end.max(group.start), Some(group.rows));
         let structure = group.name();
-        let all = DecodeGroup { scan: self.scan.clone(), group };
+        let all = DecodeGroup { scan: self.scan.clone(), group, window };
         let decode: Box<dyn DecodeUnit> = match &self.divided {
             Some(columns) => Box::new(ScoutGroup { columns: columns.clone(), all }),
             None => Box::new(all),
         };
         Ok(Some(Unit { fetch, bytes, rows, structure, decode }))
     }
+}
+
+/// A group of which more than this part of the read's memory is fetched is read in windows instead.
+const FETCHED_SHARE: u64 = 4;
+
+/// How many bytes of each chunk are read at once, if all of them together take too much memory.
+fn window(fetch: &[Fetch], memory: u64) -> Option<u64> {
+    const SHORTEST: u64 = 256 << 10;
+    const LONGEST: u64 = 16 << 20;
+    let most = memory / FETCHED_SHARE;
+    let stored = fetch.iter().fold(0u64, |sum, part| sum.saturating_add(part.range.end - part.range.start));
+    let each = most / (fetch.len() as u64).max(1);
+    (stored > most).then(|| each.clamp(SHORTEST, LONGEST))
 }

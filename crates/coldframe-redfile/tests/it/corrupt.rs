@@ -299,6 +299,23 @@ fn invalid_text_costs_only_its_page() {
     }
 }
 
+/// A healthy row group is decoded once, before its first row is returned: its batches are parts of one array.
+#[test]
+fn an_intact_group_is_decoded_once() {
+    let file = open(&small_pages(true), &[]).unwrap();
+    let split = file.splits(u64::MAX).unwrap().remove(0);
+    let first_value = |on_error| {
+        let scan = Scan { on_error, batch_rows: 50, ..Scan::default() };
+        let damage = DamageLog::default();
+        let mut reader = ScanReader::try_new(&file, &scan, &split, damage).unwrap();
+        let batches = std::iter::from_fn(|| reader.next_batch().unwrap());
+        batches.take(2).map(|batch| batch.column(0).to_data().buffers()[0].data_ptr()).collect::<Vec<_>>()
+    };
+    let [plain, skip] = [OnError::Raise, OnError::Skip].map(first_value);
+    assert_ne!(plain[0], plain[1]);
+    assert_eq!(skip[0], skip[1]);
+}
+
 /// A timestamp outside Arrow's range also costs its page.
 #[test]
 fn invalid_timestamps_cost_only_their_page() {

@@ -9,10 +9,12 @@ use arrow_array::{ArrayRef, BinaryArray, Int64Array, ListArray, RecordBatch, Str
 use arrow_schema::{DataType, Field, Fields, Schema};
 use arrow_select::concat::concat_batches;
 use arrow_select::filter::filter_record_batch;
-use coldframe_core::{DamageLog, Op, OpenOptions, Predicate, Scan, ScanReader, Source, TableFile, scan};
+use coldframe_core::{
+    DamageLog, OnError, Op, OpenOptions, Predicate, Scan, ScanReader, Source, TableFile, scan,
+};
 use coldframe_redfile::RedFile;
 use coldframe_redfile::write::{WriteOptions, Writer};
-use coldframe_testing::Logged;
+use coldframe_testing::{Logged, rows};
 
 const ROWS: i64 = 4000;
 
@@ -188,4 +190,43 @@ fn other_columns_are_opened_where_a_row_passes() {
     assert!(e.contains("column `text`"), "{e}");
     let many = Predicate::compare("id", Op::Ge, Arc::new(Int64Array::from(vec![10_000])) as ArrayRef);
     assert!(rows(many).is_err());
+}
+
+/// A row group that takes more than its share of the memory is read in windows, and gives the same rows and losses.
+#[test]
+fn a_long_row_group_is_read_in_windows() {
+    const ROWS: i64 = 100_000;
+    let ids = Arc::new(Int64Array::from_iter_values(0..ROWS)) as ArrayRef;
+    let texts = Arc::new(BinaryArray::from_iter_values((0..ROWS).map(|i| format!("row {i}")))) as ArrayRef;
+    let batch = RecordBatch::try_from_iter([("id", ids), ("text", texts)]).unwrap();
+    let mut writer = Writer::new(Vec::new(), &batch.schema(), WriteOptions::default()).unwrap();
+    writer.write(&batch).unwrap();
+    let healthy = writer.finish().unwrap().0;
+    let mut damaged = healthy.clone();
+    // Half of the file lies in the middle of its second column.
+    let at = healthy.len() * 3 / 4;
+    damaged[at..at + 1000].fill(0xff);
+    for bytes in [healthy, damaged] {
+        let outcome = |memory_limit, on_error| {
+            let mut options = OpenOptions::default();
+            options.limits.memory_limit = memory_limit;
+            let log = Arc::new(Logged::new(bytes.clone()));
+            let file = RedFile::open(&Source::file("logged", log.clone()), &options).unwrap();
+            log.take();
+            let outcome = rows::read(&file, on_error).unwrap();
+            let longest = ranges(&log).iter().map(|range| range.end - range.start).max().unwrap();
+            (outcome, longest)
+        };
+        for on_error in [OnError::Raise, OnError::Skip, OnError::Null] {
+            let (whole, _) = outcome(1 << 30, on_error);
+            let (windows, longest) = outcome(1 << 20, on_error);
+            // An error comes after all batches before it, which are shorter where there is less memory.
+            if whole.error.is_none() {
+                assert_eq!(windows.batch, whole.batch);
+            }
+            assert_eq!(windows.damage, whole.damage);
+            assert_eq!(windows.error.map(|e| e.to_string()), whole.error.map(|e| e.to_string()));
+            assert!(on_error != OnError::Raise || longest <= 256 << 10, "{longest}");
+        }
+    }
 }
