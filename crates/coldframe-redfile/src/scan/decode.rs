@@ -1,11 +1,11 @@
 //! Decodes the fetched chunks of a row group into batches.
 //!
 //! Each leaf is read a batch of rows at a time, page by page, so that what is being decoded stays in the
-//! cache; batches have fewer rows if the rows are long. With `skip` and `null`, the whole group is decoded before
-//! its first row is returned. If that fails, every page is tried: the losses of all columns divide the rows of the group into stretches. In a stretch each column is either
-//! intact or lost, so that values stay in their rows. Single pages do not show whether the leaves of a column
-//! contradict each other. If they do, assembling the column fails, and the rows are located by reading
-//! smaller and smaller ranges.
+//! cache; batches have fewer rows if the rows are long. With `skip` and `null`, the whole group is decoded
+//! before its first row is returned. If that fails, every page is tried: the losses of all columns divide the
+//! rows of the group into stretches. In a stretch each column is either intact or lost, so that values stay in
+//! their rows. Single pages do not show whether the leaves of a column contradict each other. If they do,
+//! assembling the column fails, and the rows are located by reading smaller and smaller ranges.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
