@@ -27,6 +27,9 @@ use crate::data::table_schema::COMMIT_TIME;
 use crate::data::view::{Shown, Visible};
 use crate::log;
 
+/// The shortest split of a base file: each split opens the file for its row groups, which are longer than this.
+const MIN_SPLIT: u64 = 1 << 16;
+
 /// An open table.
 #[derive(Debug)]
 pub struct HudiTable {
@@ -318,7 +321,7 @@ impl TableFile for HudiTable {
                     continue;
                 }
             };
-            let step = target.max(1);
+            let step = target.max(MIN_SPLIT);
             let mut start = 0;
             while start == 0 || start < len {
                 let end = start.saturating_add(step);

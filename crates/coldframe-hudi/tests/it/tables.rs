@@ -14,6 +14,7 @@ use coldframe_testing::hudi::{
 };
 use coldframe_testing::{Dice, laws, layout, mutate, rows};
 use parquet::arrow::ArrowWriter;
+use parquet::file::properties::WriterProperties;
 
 const T1: &str = "20260101000000100";
 const T2: &str = "20260101000000200";
@@ -28,6 +29,9 @@ const PARTIAL: &str = "hoodie.table.precombine.field=ts\nhoodie.compaction.paylo
                        org.apache.hudi.common.model.PartialUpdateAvroPayload";
 const NEW: &str = "hoodie.table.ordering.fields=ts\nhoodie.record.merge.mode=EVENT_TIME_ORDERING";
 
+/// Rows of a row group.
+const ROW_GROUP: usize = 2000;
+
 fn parquet(rows: &[Row<'_>]) -> Vec<u8> {
     let texts = |of: fn(&Row<'_>) -> Option<String>| -> ArrayRef {
         Arc::new(rows.iter().map(of).collect::<StringArray>())
@@ -41,7 +45,8 @@ fn parquet(rows: &[Row<'_>]) -> Vec<u8> {
     ])
     .unwrap();
     let mut bytes = Vec::new();
-    let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), None).unwrap();
+    let properties = WriterProperties::builder().set_max_row_group_row_count(Some(ROW_GROUP)).build();
+    let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), Some(properties)).unwrap();
     writer.write(&batch).unwrap();
     writer.close().unwrap();
     bytes
@@ -128,15 +133,24 @@ fn the_last_base_file_that_was_committed_is_read() {
     assert_eq!(read(&table, &[("as_of", T2)]), ["a 1 old", "b 2 new"]);
     let open = open(&table, &[]).unwrap();
     layout::assert_tiled(&open.inspect().unwrap());
-    // Splits of few bytes have the same rows.
-    let mut count = 0;
-    for split in open.splits(10).unwrap() {
-        count += rows::scan(open.as_ref(), &coldframe_core::Scan::default(), Some(&split))
-            .unwrap()
-            .batch
-            .num_rows();
-    }
-    assert_eq!(count, 1);
+}
+
+#[test]
+fn splits_of_few_bytes_have_the_same_rows() {
+    let mut dice = Dice::new(1);
+    let keys: Vec<String> = (0..9000).map(|_| format!("{:016x}", dice.roll())).collect();
+    let rows: Vec<Row<'_>> = keys.iter().map(|key| (T1, key.as_str(), 1, None)).collect();
+    let (long, most) = (parquet(&rows), 1 << 16);
+    assert!(long.len() > 3 * most);
+    let table = HudiTable::new(6, "").file(&base(T1), long.clone()).commit(T1, "commit", &[&base(T1)], &[]);
+    let open = open(&table, &[]).unwrap();
+    // Each split opens the file, so there is not one for each byte.
+    let splits = open.splits(1).unwrap();
+    assert_eq!(splits.len(), long.len().div_ceil(most));
+    let scan = |split| rows::scan(open.as_ref(), &coldframe_core::Scan::default(), Some(split)).unwrap();
+    let counts: Vec<usize> = splits.iter().map(|split| scan(split).batch.num_rows()).collect();
+    assert_eq!(counts.iter().sum::<usize>(), rows.len());
+    assert!(counts.iter().filter(|count| **count > 0).count() > 1, "{counts:?}");
 }
 
 #[test]

@@ -59,7 +59,10 @@ struct Folders<'a> {
     own: Vec<usize>,
     of_keys: Vec<usize>,
     schema: SchemaRef,
-    numbers: HashMap<String, u32>,
+    /// The folders' numbers by their values: see [`add_value`].
+    numbers: HashMap<Vec<u8>, u32>,
+    /// The values of a row, in a buffer that is used again.
+    values: Vec<u8>,
     /// The folders, and the number of files in each.
     folders: Vec<(String, usize)>,
     done: Vec<(String, Written)>,
@@ -82,12 +85,17 @@ impl<'a> Folders<'a> {
             return Err(Error::schema("partitioning by all columns: the files would have no columns"));
         }
         let schema = schema.project(&own).map_err(arrow_error)?.into();
-        let (numbers, folders, done) = (HashMap::new(), Vec::new(), Vec::new());
-        Ok(Self { root, keys, format, ending, options, own, of_keys, schema, numbers, folders, done })
+        let (numbers, values, folders, done) = (HashMap::new(), Vec::new(), Vec::new(), Vec::new());
+        Ok(Self { root, keys, format, ending, options, own, of_keys, schema, numbers, values, folders, done })
     }
 
     /// The number of the folder for the values of some row.
     fn number(&mut self, values: &[Option<&str>]) -> Result<u32> {
+        self.values.clear();
+        values.iter().for_each(|value| add_value(&mut self.values, *value));
+        if let Some(number) = self.numbers.get(&self.values) {
+            return Ok(*number);
+        }
         let mut pairs = Vec::with_capacity(values.len());
         for (key, value) in self.keys.iter().zip(values) {
             if value.is_some_and(|text| text.is_empty() || text == HIVE_NULL) {
@@ -96,15 +104,18 @@ impl<'a> Folders<'a> {
             }
             pairs.push((key.as_str(), value.unwrap_or(HIVE_NULL)));
         }
-        let folder = folder_of(pairs);
-        if let Some(number) = self.numbers.get(&folder) {
-            return Ok(*number);
-        }
         let number = u32::try_from(self.folders.len()).map_err(|_| Error::invalid("too many partitions"))?;
-        self.folders.push((folder.clone(), 0));
-        self.numbers.insert(folder, number);
+        self.folders.push((folder_of(pairs), 0));
+        self.numbers.insert(self.values.clone(), number);
         Ok(number)
     }
+}
+
+/// Adds a value to bytes that differ for different values: its length, then its text.
+fn add_value(values: &mut Vec<u8>, value: Option<&str>) {
+    let len = value.map_or(u64::MAX, |text| text.len() as u64);
+    values.extend(len.to_le_bytes());
+    values.extend(value.unwrap_or_default().as_bytes());
 }
 
 impl PartitionSink for Folders<'_> {
@@ -114,16 +125,16 @@ impl PartitionSink for Folders<'_> {
         let columns = batch.project(&self.of_keys).map_err(arrow_error)?;
         let texts = columns.columns().iter().map(texts_of).collect::<Result<Vec<_>>>()?;
         let mut numbers: Vec<u32> = Vec::with_capacity(batch.num_rows());
-        let mut before: Vec<Option<&str>> = Vec::new();
+        let (mut values, mut before): (Vec<Option<&str>>, Vec<Option<&str>>) = Default::default();
         for row in 0..batch.num_rows() {
-            let values: Vec<_> =
-                texts.iter().map(|text| text.is_valid(row).then(|| text.value(row))).collect();
+            values.clear();
+            values.extend(texts.iter().map(|text| text.is_valid(row).then(|| text.value(row))));
             let number = match numbers.last() {
                 Some(number) if values == before => *number,
                 _ => self.number(&values)?,
             };
             numbers.push(number);
-            before = values;
+            std::mem::swap(&mut values, &mut before);
         }
         Ok(numbers.into())
     }
