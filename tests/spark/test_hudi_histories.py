@@ -48,8 +48,10 @@ def test_random_histories_are_read_as_hudi_reads_them(bundle: Path, tmp_path: Pa
     for line in lines:
         view = json.loads(line)
         file = cf.open(view["table"], hudi_reader="1.x", **view["options"])
-        ours = file.read()
-        theirs = pq.read_table(view["truth"]).select(ours.schema.names)
+        theirs = pq.read_table(view["truth"])
+        # Of tables without the columns of Hudi's own, ours are null.
+        names = [n for n in file.schema.names if n in theirs.schema.names or not n.startswith("_hoodie_")]
+        ours, theirs = file.read(names), theirs.select(names)
         at = ours.schema.get_field_index("at")
         # Spark writes times without a zone.
         theirs = theirs.set_column(at, ours.schema.field(at), theirs["at"].cast(ours.schema.field(at).type))
