@@ -134,46 +134,6 @@ def make_orc(spark: SparkSession) -> None:
         spark.sql(f"create external table {name} ({columns}) stored as orc location '{where}'")
 
 
-def make_clocks(spark: SparkSession) -> None:
-    """A plain table and a transactional one, with the same times: around a change of clocks, and old ones."""
-    columns = "i bigint, t timestamp, r struct<t:timestamp>"
-    spark.sql(f"create table clocks ({columns}) stored as orc")
-    spark.sql(
-        "insert into clocks select id, timestamp_seconds(1636261200 + id * 1800), "
-        "named_struct('t', timestamp_seconds(id * -86400 * 40000)) from range(8)"
-    )
-    spark.sql(
-        f"create table clocks_acid ({columns}) clustered by (i) into 1 buckets stored as orc "
-        "tblproperties ('transactional' = 'true')"
-    )
-    changes = spark.table("clocks").selectExpr(
-        "0 operation", "1L originalTransaction", "536870912 bucket", "i rowId", "1L currentTransaction",
-        "struct(i, t, r) row",
-    )  # fmt: skip
-    base = located(spark, "clocks_acid") / "base_0000001"
-    changes.coalesce(1).write.orc(str(base))
-    [file] = base.glob("part-*")
-    file.rename(base / "bucket_00000")
-
-
-CLOCKS = (
-    "select i, unix_micros(t), cast(t as string), unix_micros(r.t) from {}",
-    "select count(t), unix_micros(max(t)), unix_micros(min(r.t)) from {} "
-    "where t > timestamp'2021-11-07 06:10:00 UTC' and r.t < timestamp'1600-01-01 00:00:00 UTC'",
-)
-
-
-def clocks(spark: SparkSession) -> list[list[str]]:
-    """The rows of the transactional table, by the connector, and of the plain table, by Spark."""
-    spark.conf.set("spark.coldframe.hive.validWriteIds", "default.clocks_acid:1:9223372036854775807::")
-    answers = []
-    for setting, table in (("on", "clocks_acid"), ("off", "clocks")):
-        spark.conf.set("spark.coldframe.hive", setting)
-        queries = [spark.sql(query.format(table)).collect() for query in CLOCKS]
-        answers.append([text for rows in queries for text in sorted(comparable(rows))])
-    return answers
-
-
 def located(spark: SparkSession, table: str) -> Path:
     """The folder of a table."""
     return Path(str(spark.conf.get("spark.sql.warehouse.dir")).removeprefix("file:")) / table
@@ -275,14 +235,7 @@ def main(work: str, metastore: str | None = None) -> None:
     for setting in ("off", "on"):
         zoned = [answers_of(spark, setting, name) for name in ("orcs", "orc fields", "texts")]
         answers[f"zoned {setting}"] = {name: answer for each in zoned for name, answer in each.items()}
-    answers["clocks"] = {}
-    if not metastore:  # a server of Hive 3 lets no client of Spark create transactional tables
-        make_clocks(spark)
-        for zone in ("Asia/Kolkata", "America/New_York"):
-            jvm.java.util.TimeZone.setDefault(jvm.java.util.TimeZone.getTimeZone(zone))
-            answers["clocks"][zone] = clocks(spark)
     jvm.java.util.TimeZone.setDefault(jvm.java.util.TimeZone.getTimeZone("UTC"))
-    spark.conf.set("spark.coldframe.hive", "on")
     spark.conf.unset("spark.coldframe.hive.orc")
     frame, unused = spark.table("days"), spark.table("days")
     before = frame.count()
