@@ -2,8 +2,8 @@
 //!
 //! The files have these columns, too, unless the table's writer drops them, and the values of the files are shown.
 //! The value of the path is shown only where Hudi's own reader shows it. For a partition of nulls and empty texts, that
-//! is null: in Hudi 1.x always, in Hudi 0.x if no logs are merged and all commits are shown. There, Hudi 0.x also shows a
-//! date in the form of the path.
+//! is null: in Hudi 1.x always, in Hudi 0.x if no logs are merged and all commits are shown. In the same views, Hudi 0.x
+//! shows a date in the form of the path.
 
 use std::sync::Arc;
 

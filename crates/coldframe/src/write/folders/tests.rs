@@ -1,3 +1,5 @@
+//! Folders of partitions are those that Hive and Spark read.
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
