@@ -23,7 +23,7 @@ mod timestamp;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, ArrowPrimitiveType, BooleanArray, PrimitiveArray};
-use arrow_buffer::{ArrowNativeType, BooleanBuffer, Buffer, NullBuffer, ScalarBuffer};
+use arrow_buffer::{ArrowNativeType, BooleanBuffer, BooleanBufferBuilder, Buffer, NullBuffer, ScalarBuffer};
 use arrow_schema::{Field, TimeUnit};
 use arrow_select::filter::filter;
 use coldframe_core::{Error, Result, arrow_error};
@@ -260,11 +260,30 @@ impl Validity {
     fn of_kept(&self, kept: &BooleanBuffer) -> Self {
         let count = kept.count_set_bits();
         let Some(nulls) = &self.nulls else { return Self { nulls: None, valid: count } };
-        let bits = kept.set_indices().map(|row| nulls.is_valid(row)).collect::<BooleanBuffer>();
-        let nulls = NullBuffer::new(bits);
+        let nulls = NullBuffer::new(kept_bits(nulls.inner(), kept));
         let valid = count - nulls.null_count();
         Self { nulls: Some(nulls).filter(|nulls| nulls.null_count() > 0), valid }
     }
+}
+
+/// The bits of `bits` in the rows that `kept` selects. Of each word, only the ones are visited, or only the zeros.
+fn kept_bits(bits: &BooleanBuffer, kept: &BooleanBuffer) -> BooleanBuffer {
+    let mut out = BooleanBufferBuilder::new(kept.count_set_bits());
+    let words = bits.bit_chunks().iter_padded().zip(kept.bit_chunks().iter_padded());
+    for (bits, kept) in words.filter(|(_, kept)| *kept != 0) {
+        let count = kept.count_ones();
+        let is_mostly_set = (bits & kept).count_ones() * 2 > count;
+        let mut visited = if is_mostly_set { !bits & kept } else { bits & kept };
+        let mut together = 0u64;
+        while visited != 0 {
+            let lower = (visited & visited.wrapping_neg()) - 1;
+            together |= 1 << (kept & lower).count_ones();
+            visited &= visited - 1;
+        }
+        let together = if is_mostly_set { !together } else { together };
+        out.append_packed_range(0..count as usize, &together.to_le_bytes());
+    }
+    out.finish()
 }
 
 /// Up to this many values between two kept ones, decoding them costs no more than skipping: a run of values has no more.
@@ -342,34 +361,42 @@ fn kept_values<T: Copy>(
     Ok(all)
 }
 
-/// Of dense values, those of the rows that `kept` selects, dense again.
-fn keep_dense<T: Copy>(values: &mut Vec<T>, validity: &Validity, kept: &BooleanBuffer) {
-    let Some(nulls) = &validity.nulls else { return keep(values, kept) };
-    let words = |bits: &BooleanBuffer| bits.bit_chunks().iter_padded().collect::<Vec<u64>>();
-    let (mut before, mut count) = (0, 0);
-    for (valid, kept) in words(nulls.inner()).into_iter().zip(words(kept)) {
+/// The places of the values of the rows that `kept` selects, among the dense values.
+fn kept_places(validity: &Validity, kept: &BooleanBuffer) -> Vec<usize> {
+    let Some(nulls) = &validity.nulls else { return kept.set_indices().collect() };
+    let mut places = Vec::with_capacity(kept.count_set_bits().min(validity.valid));
+    let mut before = 0;
+    let words = nulls.inner().bit_chunks().iter_padded().zip(kept.bit_chunks().iter_padded());
+    for (valid, kept) in words {
         let mut wanted = valid & kept;
         while wanted != 0 {
             let lower = (wanted & wanted.wrapping_neg()) - 1;
-            let from = before + (valid & lower).count_ones() as usize;
-            if let Some(value) = values.get(from).copied()
-                && let Some(to) = values.get_mut(count)
-            {
-                *to = value;
-                count += 1;
-            }
+            places.push(before + (valid & lower).count_ones() as usize);
             wanted &= wanted - 1;
         }
         before += valid.count_ones() as usize;
     }
-    values.truncate(count);
+    places
+}
+
+/// Of dense values, those of the rows that `kept` selects, dense again.
+fn keep_dense<T: Copy>(values: &mut Vec<T>, validity: &Validity, kept: &BooleanBuffer) {
+    if validity.nulls.is_none() {
+        return keep(values, kept);
+    }
+    keep_at(values, kept_places(validity, kept).into_iter());
 }
 
 /// Moves the values of the rows that `kept` selects to the front, and drops the others.
 fn keep<T: Copy>(values: &mut Vec<T>, kept: &BooleanBuffer) {
+    keep_at(values, kept.set_indices());
+}
+
+/// Moves the values at these rising places to the front, and drops the others.
+fn keep_at<T: Copy>(values: &mut Vec<T>, places: impl Iterator<Item = usize>) {
     let mut count = 0;
-    for row in kept.set_indices() {
-        if let Some(value) = values.get(row).copied()
+    for place in places {
+        if let Some(value) = values.get(place).copied()
             && let Some(to) = values.get_mut(count)
         {
             *to = value;
@@ -412,4 +439,40 @@ fn boxed(reader: impl ColumnReader + 'static) -> Result<Box<dyn ColumnReader>> {
 
 fn array(array: impl arrow_array::Array + 'static) -> ArrayRef {
     Arc::new(array)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Any rows, valid or not, kept or not, cut anywhere: as a loop over them has it.
+        #[test]
+        fn kept_rows_have_their_values_and_nulls(
+            rows in proptest::collection::vec((prop_oneof![4 => Just(true), 1 => Just(false)], any::<bool>()), 0..400),
+            few: bool,
+            cut in 0usize..70,
+        ) {
+            let rows: Vec<(bool, bool)> = rows.iter().map(|(valid, kept)| (*valid != few, *kept)).collect();
+            let cut = cut.min(rows.len());
+            let of = |bit: fn(&(bool, bool)) -> bool| {
+                let all: BooleanBuffer = rows.iter().map(bit).collect();
+                all.slice(cut, rows.len() - cut)
+            };
+            let (valid, kept) = (of(|row| row.0), of(|row| row.1));
+            let rows = &rows[cut..];
+            let expected: BooleanBuffer = rows.iter().filter(|row| row.1).map(|row| row.0).collect();
+            prop_assert_eq!(kept_bits(&valid, &kept), expected);
+
+            let count = valid.count_set_bits();
+            let validity = Validity { nulls: Some(NullBuffer::new(valid)), valid: count };
+            let dense = rows.iter().filter(|row| row.0).enumerate();
+            let places: Vec<usize> = dense.filter(|(_, row)| row.1).map(|(place, _)| place).collect();
+            prop_assert_eq!(kept_places(&validity, &kept), places.clone());
+            let mut values: Vec<usize> = (0..count).collect();
+            keep_dense(&mut values, &validity, &kept);
+            prop_assert_eq!(values, places);
+        }
+    }
 }

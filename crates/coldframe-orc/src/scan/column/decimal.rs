@@ -20,7 +20,7 @@ use coldframe_encoding::varint::unzigzag;
 use super::input::Input;
 use super::{
     ColumnReader, Malformed, MalformedValue, Present, Step, Validity, array, boxed, filtered, is_sparse,
-    placed, primitive, rows_of, rows_of_kept,
+    keep_dense, placed, primitive, rows_of, rows_of_kept,
 };
 use crate::layout::stripe::StreamKind;
 use crate::layout::types::Column;
@@ -93,12 +93,22 @@ impl Decimals {
         }
     }
 
-    /// The values of some steps, in `rows` rows with this validity.
-    fn decimals(&mut self, steps: &[Step], rows: usize, validity: Validity) -> Result<ArrayRef> {
+    /// The dense values of some steps, with memory for `rows` values, and whether none has too many digits.
+    fn values(&mut self, steps: &[Step], rows: usize) -> Result<(Vec<i128>, bool)> {
         let (mut values, mut is_short) = (Vec::with_capacity(rows), true);
         for step in steps {
             is_short &= self.append(*step, &mut values)?;
         }
+        Ok((values, is_short))
+    }
+
+    /// Dense values in `rows` rows with this validity.
+    fn decimals(
+        &mut self,
+        (mut values, is_short): (Vec<i128>, bool),
+        rows: usize,
+        validity: Validity,
+    ) -> Result<ArrayRef> {
         self.malformed.clear();
         if !is_short {
             if !self.nullable {
@@ -124,7 +134,8 @@ impl Decimals {
 impl ColumnReader for Decimals {
     fn read(&mut self, rows: usize, parent: Option<&NullBuffer>) -> Result<ArrayRef> {
         let validity = self.present.read(rows, parent)?;
-        self.decimals(&validity.all(), rows, validity)
+        let values = self.values(&validity.all(), rows)?;
+        self.decimals(values, rows, validity)
     }
 
     fn read_kept(
@@ -133,12 +144,19 @@ impl ColumnReader for Decimals {
         parent: Option<&NullBuffer>,
         kept: &BooleanBuffer,
     ) -> Result<ArrayRef> {
-        if !is_sparse(kept) {
-            return filtered(&self.read(rows, parent)?, kept);
-        }
         let validity = self.present.read(rows, parent)?;
-        let steps = validity.steps(kept);
-        let decimals = self.decimals(&steps, kept.count_set_bits(), validity.of_kept(kept))?;
+        let count = kept.count_set_bits();
+        let values = if is_sparse(kept) {
+            self.values(&validity.steps(kept), count)?
+        } else {
+            let (mut values, is_short) = self.values(&validity.all(), rows)?;
+            if !is_short {
+                return filtered(&self.decimals((values, is_short), rows, validity)?, kept);
+            }
+            keep_dense(&mut values, &validity, kept);
+            (values, true)
+        };
+        let decimals = self.decimals(values, count, validity.of_kept(kept))?;
         self.malformed = rows_of_kept(&self.malformed, kept);
         Ok(decimals)
     }

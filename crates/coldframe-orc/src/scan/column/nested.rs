@@ -6,8 +6,10 @@
 //! union      PRESENT, DATA the tag of each in runs of bytes, children with a value for each row of their tag
 //! ```
 
+use std::ops::Range;
+
 use arrow_array::{Array, ArrayRef, ListArray, MapArray, StructArray, UnionArray};
-use arrow_buffer::{BooleanBuffer, BooleanBufferBuilder, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, FieldRef, Fields, UnionFields};
 use coldframe_core::arrays::{offsets, with_nulls};
 use coldframe_core::{Error, ErrorContext, Result, arrow_error};
@@ -167,22 +169,20 @@ impl Lengths {
 
     /// Of the rows that were read last, those that `kept` selects: their nulls, their offsets among the elements that are
     /// kept, and which elements these are.
-    fn of_kept(&self, validity: &Validity, total: usize, kept: &BooleanBuffer) -> Kept {
-        let begin = |row: usize| {
-            self.offsets.get(row).copied().and_then(|at| usize::try_from(at).ok()).unwrap_or(total)
-        };
-        let mut elements = BooleanBufferBuilder::new(total);
+    fn of_kept(&self, validity: &Validity, total: usize, kept: &BooleanBuffer) -> Result<Kept> {
+        let mut elements = vec![0u64; total.div_ceil(WORD)];
+        let mut ends = Vec::with_capacity(kept.count_set_bits() + 1);
+        ends.push(0);
         for (from, to) in kept.set_slices() {
-            elements.append_n(begin(from).saturating_sub(elements.len()), false);
-            elements.append_n(begin(to).saturating_sub(elements.len()), true);
+            let of_rows = self.offsets.get(from..=to).unwrap_or_default();
+            let (Some(first), Some(last)) = (of_rows.first(), of_rows.last()) else { continue };
+            let place = |at: i32| usize::try_from(at).unwrap_or(total);
+            set_bits(&mut elements, place(*first)..place(*last));
+            let before = ends.last().copied().unwrap_or(0);
+            ends.extend(of_rows.iter().skip(1).map(|end| before + (end - first)));
         }
-        elements.append_n(total.saturating_sub(elements.len()), false);
-        let lengths = kept.set_indices().map(|row| begin(row + 1).saturating_sub(begin(row)));
-        Kept {
-            nulls: validity.of_kept(kept).nulls,
-            offsets: OffsetBuffer::from_lengths(lengths),
-            elements: elements.finish(),
-        }
+        let elements = BooleanBuffer::new(Buffer::from_vec(elements), 0, total);
+        Ok(Kept { nulls: validity.of_kept(kept).nulls, offsets: offsets(ends)?, elements })
     }
 
     /// The malformed values in the elements, by row.
@@ -209,6 +209,21 @@ fn offsets_of(lengths: &[u32], total: u64) -> Result<OffsetBuffer<i32>> {
     all.push(0);
     all.extend(ends);
     offsets(all)
+}
+
+/// Bits of a word.
+const WORD: usize = 64;
+
+/// Sets bits, which are few as a rule: the elements of a row.
+fn set_bits(words: &mut [u64], bits: Range<usize>) {
+    let mut from = bits.start;
+    while from < bits.end {
+        let end = (from / WORD * WORD + WORD).min(bits.end);
+        if let Some(word) = words.get_mut(from / WORD) {
+            *word |= (u64::MAX >> (WORD - (end - from))) << (from % WORD);
+        }
+        from = end;
+    }
 }
 
 /// The lists or maps that a filter keeps.
@@ -252,7 +267,7 @@ impl ColumnReader for Lists {
         kept: &BooleanBuffer,
     ) -> Result<ArrayRef> {
         let (validity, total) = self.lengths.read(rows, parent)?;
-        let Kept { nulls, offsets, elements } = self.lengths.of_kept(&validity, total, kept);
+        let Kept { nulls, offsets, elements } = self.lengths.of_kept(&validity, total, kept)?;
         let values = self.child.read_kept(total, None, &elements)?;
         let lists = ListArray::try_new(self.item.clone(), offsets, values, nulls);
         Ok(array(lists.map_err(arrow_error)?))
@@ -337,7 +352,7 @@ impl ColumnReader for Maps {
         kept: &BooleanBuffer,
     ) -> Result<ArrayRef> {
         let (validity, total) = self.lengths.read(rows, parent)?;
-        let Kept { nulls, offsets, elements } = self.lengths.of_kept(&validity, total, kept);
+        let Kept { nulls, offsets, elements } = self.lengths.of_kept(&validity, total, kept)?;
         let keys = self.key.read_kept(total, None, &elements)?;
         let malformed = places_in_kept(&self.malformed_rows(&keys)?, kept);
         let nulls = with_nulls(nulls, kept.count_set_bits(), &malformed);
@@ -416,5 +431,20 @@ impl ColumnReader for Unions {
 
     fn malformed(&self, into: &mut Vec<MalformedValue>) {
         self.children.iter().for_each(|child| child.malformed(into));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_are_set_within_and_across_words() {
+        for bits in [0..0, 0..1, 5..64, 63..65, 64..128, 3..200, 199..200, 250..256] {
+            let mut words = [0u64; 4];
+            set_bits(&mut words, bits.clone());
+            let set = BooleanBuffer::new(Buffer::from_vec(words.to_vec()), 0, 256);
+            assert!((0..256).all(|bit| set.value(bit) == bits.contains(&bit)), "{bits:?}");
+        }
     }
 }

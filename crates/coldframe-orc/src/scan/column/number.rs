@@ -10,7 +10,8 @@ use coldframe_encoding::calendar;
 
 use super::input::Input;
 use super::{
-    ColumnReader, Present, Step, array, boxed, dense, expand, kept_values, placed, primitive, to_rows,
+    ColumnReader, Present, Step, Validity, array, boxed, dense, expand, kept_places, kept_values, placed,
+    primitive, to_rows,
 };
 use crate::layout::stripe::StreamKind;
 use crate::layout::types::{Column, Kind};
@@ -208,6 +209,26 @@ macro_rules! floats {
                 }
                 Ok(values)
             }
+
+            /// The dense values of the rows that `kept` selects; the others are not copied.
+            fn kept_values(&mut self, validity: &Validity, kept: &BooleanBuffer) -> Result<Vec<$word>> {
+                let mut places = kept_places(validity, kept).into_iter().peekable();
+                let mut values: Vec<$word> = Vec::with_capacity(kept.count_set_bits());
+                let mut first = 0;
+                while first < validity.valid {
+                    let (stored, _) = self.data.fill($n).within(|| "DATA")?.as_chunks::<$n>();
+                    let n = stored.len().min(validity.valid - first);
+                    if n == 0 {
+                        return Err(self.data.ended("a number").within("DATA"));
+                    }
+                    let inside = std::iter::from_fn(|| places.next_if(|place| place - first < n));
+                    let of = |place: usize| stored.get(place - first).map(|bytes| <$word>::from_le_bytes(*bytes));
+                    values.extend(inside.filter_map(of));
+                    self.data.consume(n * $n);
+                    first += n;
+                }
+                Ok(values)
+            }
         }
 
         impl ColumnReader for Floats<$word, $arrow, $n> {
@@ -225,7 +246,7 @@ macro_rules! floats {
                 kept: &BooleanBuffer,
             ) -> Result<ArrayRef> {
                 let validity = self.present.read(rows, parent)?;
-                let values = kept_values(&validity, kept, |steps, rows| self.values(steps, rows))?;
+                let values = self.kept_values(&validity, kept)?;
                 let (rows, validity) = (kept.count_set_bits(), validity.of_kept(kept));
                 let values = placed(values, rows, &validity)?;
                 Ok(array(primitive::<$arrow, $word>(values, validity.nulls)))
