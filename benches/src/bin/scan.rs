@@ -2,7 +2,8 @@
 //! line.
 //!
 //! ```text
-//! scan FILE [--schema DDL] [--serde text|binary] [--columns a,b] [--passes 6] [--batch-rows 65536] [--source file|memory]
+//! scan FILE [--schema DDL] [--serde text|binary] [--columns a,b] [--filter CONDITION] [--on-error raise|skip] [--passes 6]
+//!      [--batch-rows 65536] [--source file|memory]
 //! ```
 
 use std::path::Path;
@@ -10,8 +11,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
+use coldframe::predicate::parse::condition;
 use coldframe::{
-    Error, File, OpenOptions, Result, Scan, SchemaSpec, Side, Source, open, open_source, parse_option,
+    Error, File, OnError, OpenOptions, Result, Scan, SchemaSpec, Side, Source, open, open_source,
+    parse_option,
 };
 use coldframe_benches as _; // for its allocator
 use coldframe_testing::folder::MemoryFolder;
@@ -22,6 +25,7 @@ struct Arguments {
     file: String,
     options: OpenOptions,
     scan: Scan,
+    filter: Option<String>,
     passes: u32,
     in_memory: bool,
 }
@@ -31,7 +35,8 @@ fn arguments() -> Result<Arguments> {
     let mut parsed = Arguments {
         file: String::new(),
         options: OpenOptions::default(),
-        scan: Scan::default(),
+        scan: Scan { threads: 1, ..Scan::default() },
+        filter: None,
         passes: 6,
         in_memory: false,
     };
@@ -48,6 +53,9 @@ fn arguments() -> Result<Arguments> {
         match argument.as_str() {
             "--schema" => parsed.options.schema = Some(SchemaSpec::Ddl(value)),
             "--columns" => parsed.scan.columns = Some(value.split(',').map(str::to_owned).collect()),
+            "--filter" => parsed.filter = Some(value),
+            "--on-error" if value == "skip" => parsed.scan.on_error = OnError::Skip,
+            "--on-error" if value == "raise" => parsed.scan.on_error = OnError::Raise,
             "--passes" => parsed.passes = number()?,
             "--batch-rows" => parsed.scan.batch_rows = usize::try_from(number()?).unwrap_or(usize::MAX),
             "--source" => parsed.in_memory = value == "memory",
@@ -85,6 +93,12 @@ fn cpu_seconds() -> f64 {
     seconds + f64::from(u32::try_from(now.tv_nsec).unwrap_or(0)) / 1e9
 }
 
+/// The scan that the command line asks for.
+fn scan_of(arguments: &Arguments, file: &File) -> Result<Scan> {
+    let filter = arguments.filter.as_deref().map(|text| condition(text)?.bind(&file.schema())).transpose()?;
+    Ok(Scan { predicate: filter, ..arguments.scan.clone() })
+}
+
 /// Scans the file once; returns the rows and the bytes of Arrow.
 fn pass(file: &File, scan: &Scan) -> Result<(u64, u64)> {
     let (mut rows, mut bytes) = (0, 0);
@@ -106,7 +120,7 @@ fn main() -> Result<()> {
         let (wall, cpu) = (Instant::now(), cpu_seconds());
         let file = open_again(&arguments, memory.as_ref())?;
         let opened = cpu_seconds() - cpu;
-        let (rows, bytes) = pass(&file, &arguments.scan)?;
+        let (rows, bytes) = pass(&file, &scan_of(&arguments, &file)?)?;
         let (cpu, wall) = (cpu_seconds() - cpu, wall.elapsed().as_secs_f64());
         println!(
             "{{\"reader\": \"coldframe\", \"file\": {:?}, \"pass\": {n}, \"rows\": {rows}, \"arrow_bytes\": {bytes}, \
