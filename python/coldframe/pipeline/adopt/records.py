@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from coldframe.hive.definition import Definition
 from coldframe.pipeline.file_access import StorageOptions
 from coldframe.pipeline.records import Json
 from coldframe.pipeline.report.model import Report
@@ -97,6 +98,10 @@ class FoundTable:
     is_by_position: bool = False
     """Whether the table's columns are matched by position, also in files that have names."""
     comment: str | None = None
+    definition: Definition | None = field(default=None, repr=False)
+    """The metastore's."""
+    partitions: frozenset[str] = frozenset()
+    """The names of its partitions in the metastore when they were read."""
 
 
 @dataclass
@@ -121,6 +126,8 @@ class Verdict:
     """Bytes of the new file."""
     sha256: str = ""
     """Of the new file."""
+    by_spark: bool = False
+    """Whether Spark, too, reads the decoded rows from the data file."""
 
     @property
     def word(self) -> str:
@@ -178,6 +185,11 @@ class TableOutcome:
         return self.verdict.is_verified
 
     @property
+    def by_spark(self) -> bool:
+        """Whether Spark, too, has read the decoded rows from each of its files."""
+        return self.is_proved and all(verdict.by_spark for verdict in self.verdicts if verdict.entry)
+
+    @property
     def rows(self) -> int:
         """The rows of the table."""
         return sum(verdict.rows for verdict in self.verdicts)
@@ -201,6 +213,7 @@ class TableOutcome:
             "name": self.name,
             "rows": self.rows,
             "refused": self.refused,
+            "by_spark": self.by_spark,
             **{
                 word: {"files": self.count(word), "bytes": self.bytes_of(word)} for word in (STAYS, CONVERTED)
             },

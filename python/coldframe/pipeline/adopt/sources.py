@@ -121,7 +121,9 @@ class _Defined:
         types = {column.name: column.type for column in definition.storage.columns}
         columns, keys = columns_of(definition.storage.columns, _UNIT), keys_of(definition.keys)
         files: list[FoundFile] = []
+        names: list[str] = []
         for partition in dataset.partitions():
+            names.append(definition.name_of(partition))
             own = partition.storage.location if definition.has_partitions else definition.location
             location = _at(locations.readable(own or ""), definition.full_name)
             if not _is_there(location, options):
@@ -141,6 +143,8 @@ class _Defined:
             types,
             definition.is_by_position,
             definition.comment,
+            definition,
+            frozenset(names),
         )
 
     def _files(

@@ -1,7 +1,8 @@
 """Makes or changes an Iceberg table over files that stay, and new files for those that cannot.
 
     transaction       schema, partitions, name mapping: nothing that anybody sees
-    proof             PyIceberg reads each file by them; a file with other rows is converted
+    proof             PyIceberg reads each file by them, and Spark if asked for; a file with other rows is
+                      converted
     new files         DST/NAME/data/RUN-*.parquet, with the ids of the columns
     snapshot          exactly the entries that were proved, looked at once more
     commit            all at once: the catalog has all of it, or nothing
@@ -29,13 +30,15 @@ from coldframe.pipeline.adopt.changes import Changes
 from coldframe.pipeline.adopt.examining import Columns, Examined
 from coldframe.pipeline.adopt.layouts import PARQUET, layout_of
 from coldframe.pipeline.adopt.ledger import PROPERTY as ADOPTION
-from coldframe.pipeline.adopt.ledger import Ledger, begin, write_ledger
+from coldframe.pipeline.adopt.ledger import Ledger, begin, stage_of, write_ledger
 from coldframe.pipeline.adopt.mapping import PROPERTY
 from coldframe.pipeline.adopt.mapping import Mapping as NameMapping
 from coldframe.pipeline.adopt.measures import as_numbers
 from coldframe.pipeline.adopt.proof import access, checksum_of, rows_of, without_word_of_nanoseconds
 from coldframe.pipeline.adopt.records import READS_SOURCE, FoundTable
 from coldframe.pipeline.adopt.rules import UNPROVED, UNREAD
+from coldframe.pipeline.adopt.spark_proof import SparkReader
+from coldframe.pipeline.adopt.spark_stage import Stage
 from coldframe.pipeline.file_access import sha256
 from coldframe.pipeline.records import Json
 from coldframe.pipeline.scheduling import in_threads
@@ -78,6 +81,8 @@ class NewTable:
     present: Present = field(default_factory=dict)
     detach: bool = False
     """Whether the table is to read no file of the source."""
+    spark: SparkReader | None = None
+    """Spark, which is to read the new files as well."""
     written: list[str] = field(default_factory=list)
     """The new files, by their names below the target's root."""
     _is_committing: bool = False
@@ -110,7 +115,10 @@ class NewTable:
         # The transaction computes its metadata at each access.
         metadata = transaction.table_metadata
         calls = (partial(self._proved, metadata, reading, item) for item in self.files)
-        entries = [entry for entry in in_threads(calls, default_threads()) if entry is not None]
+        proved = list(in_threads(calls, default_threads()))
+        if self.spark is not None:
+            self._prove_by_spark(self.spark, catalog, mapping, reading, proved)
+        entries = [entry for entry in proved if entry is not None]
         if mapping.last > transaction.table_metadata.last_column_id:
             self._keep_ids(transaction, mapping.last)
         verdicts = [*self.changes.kept, *(item.verdict for item in self.files)]
@@ -134,7 +142,10 @@ class NewTable:
         current = catalog.load_table(ledger.identifier)
         if current.properties.get(ADOPTION) != ledger.run:
             raise ColdframeError(f"{'.'.join(ledger.identifier)}: others have changed it at the same time")
-        return about(ledger, current, self.destination, listed), ledger
+        made = about(ledger, current, self.destination, listed)
+        if self.spark is not None and entries:
+            made["read by"] = self.spark.label
+        return made, ledger
 
     def _commit(self, transaction: Any) -> None:
         from pyiceberg.exceptions import TableAlreadyExistsError
@@ -204,8 +215,36 @@ class NewTable:
 
     def _proved(self, metadata: Any, io: Any, item: Examined) -> Any:
         entry = self._entry_of(metadata, io, item)
-        item.values.forget()
+        if self.spark is None:
+            item.values.forget()
         return entry
+
+    def _prove_by_spark(
+        self, spark: SparkReader, catalog: Any, mapping: NameMapping, reading: Any, entries: list[Any]
+    ) -> None:
+        """Spark reads the files of the entries. Those that it does not read as they were decoded are
+        converted, and their entries replaced.
+        """
+        waiting = [at for at, entry in enumerate(entries) if entry is not None]
+        while waiting:
+            stage = Stage(self.destination, stage_of(self.table.place, self.ledger.run), reading)
+            make = partial(self._transaction, catalog, mapping)
+            seen = stage.read(spark, make, [entries[at] for at in waiting], self.columns.shown)
+            metadata, wrong = make().table_metadata, []
+            for at in waiting:
+                item = self.files[at]
+                verdict = item.verdict
+                unlike = seen.unlike(entries[at].file_path, verdict)
+                if not unlike:
+                    verdict.by_spark = True
+                    item.values.forget()
+                    continue
+                if verdict.reason:
+                    raise ColdframeError(f"{item.file.path}, converted to {verdict.entry}: {unlike}")
+                verdict.reason = unlike
+                entries[at] = self._entry_of(metadata, reading, item)
+                wrong.append(at)
+            waiting = [at for at in wrong if entries[at] is not None]
 
     def _entry_of(self, metadata: Any, io: Any, item: Examined) -> Any:
         """The entry of a file that stays or of its new file; None if the new file would have no rows."""
