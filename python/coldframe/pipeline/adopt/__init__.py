@@ -3,6 +3,7 @@
     sources      the tables, their partitions and files, and how each file is decoded
     ledger       what earlier runs know of the files of a table
     changes      which files are new, changed, or gone since
+    evolution    columns that have changed since
     examining    each new file is decoded once, whole: the verdict, counts and bounds
     rules        the table of rules: which files may stay
     mapping      ids of columns for files without ids
@@ -29,6 +30,7 @@ from typing import Any
 from coldframe.errors import ColdframeError, SchemaError, unsupported
 from coldframe.pipeline.adopt import ledger as ledgers
 from coldframe.pipeline.adopt.changes import by_others, changes_of, check_whole, settle_gone
+from coldframe.pipeline.adopt.evolution import evolution_of
 from coldframe.pipeline.adopt.examining import columns_of_table, examine
 from coldframe.pipeline.adopt.ledger import Ledger, read_ledger, shape_of
 from coldframe.pipeline.adopt.records import Adoption, FoundTable, TableOutcome
@@ -36,7 +38,7 @@ from coldframe.pipeline.adopt.rules import HOLLOW
 from coldframe.pipeline.adopt.sources import FoundSource, Tables, find_source
 from coldframe.pipeline.adopt.spark_proof import SparkReader
 from coldframe.pipeline.adopt.switching import address_of, check_unswitched, switch
-from coldframe.pipeline.adopt.tables import NewTable, about, check_unchanged, present_in
+from coldframe.pipeline.adopt.tables import NewTable, about, present_in
 from coldframe.pipeline.file_access import canonical_root, root_of
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.report.verdict import Reason
@@ -182,17 +184,17 @@ def _bring(
         ledgers.settle(destination, table.place, run)
     columns = columns_of_table(table)
     shape = shape_of(table)
+    evolution = None
     if known is not None:
-        if known.shape != shape:
-            raise SchemaError(
-                "its columns in the source are other than when it was adopted. Adopt it into a new directory"
-            )
-        check_unchanged(current, table, columns)
+        evolution = evolution_of(known, current, columns, shape)
+        columns = evolution.columns
     present = {} if current is None else present_in(current)
     detach = bool(matching(table.name, options.detach))
     verdicts = () if known is None else known.verdicts
     detached = {verdict.entry for verdict in verdicts if detach and not verdict.reason} & present.keys()
     unproved = {verdict.entry for verdict in verdicts if spark is not None and not verdict.by_spark}
+    if known is not None and evolution is not None:
+        unproved |= evolution.again(known, current)
     changes = changes_of(table, verdicts, detached | (unproved & present.keys()))
     may_change = settle_gone(changes, options, outcome)
     if known is not None:
@@ -203,7 +205,8 @@ def _bring(
         outcome.verdicts = list(known.verdicts)
         outcome.metadata = about(known, current, destination, present)
         outcome.is_proved = True
-        if not may_change or not (changes.new or changes.out):
+        is_same = evolution is None or not evolution.is_new
+        if not may_change or (is_same and not (changes.new or changes.out)):
             return run
         check_whole(changes.out, seen)
     taken = [verdict.path for verdict in changes.kept if not verdict.reason]
@@ -225,7 +228,18 @@ def _bring(
         (),
     )
     made = NewTable(
-        table, columns, destination, options.compression, new, changes, files, current, present, detach, spark
+        table,
+        columns,
+        destination,
+        options.compression,
+        new,
+        changes,
+        files,
+        current,
+        present,
+        detach,
+        spark,
+        evolution,
     )
     outcome.metadata, new = made.make(handle)
     outcome.is_proved = True

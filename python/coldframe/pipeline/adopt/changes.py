@@ -66,7 +66,7 @@ def identity_now(file: FoundFile) -> str:
 def _still(file: FoundFile, before: Verdict) -> Verdict | None:
     """The verdict on a file if it is the one that was decoded; None if it may be another one."""
     now = identity_now(file)
-    if file.bytes != before.bytes or not is_same_source(
+    if (file.bytes, file.own) != (before.bytes, before.own) or not is_same_source(
         file.path, now, before.identity, before.digest, file.storage_options
     ):
         return None

@@ -45,6 +45,8 @@ class Ledger:
     shape: Json
     """The columns of the table in the source."""
     verdicts: Sequence[Verdict]
+    schema: int = 0
+    """The id of the table's schema in Iceberg."""
 
     @property
     def in_catalog(self) -> InCatalog | None:

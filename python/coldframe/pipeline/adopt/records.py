@@ -77,6 +77,8 @@ class FoundFile:
     identity: str = ""
     """Size and times, where the listing has them."""
     storage_options: StorageOptions = field(default=None, repr=False)
+    own: str = ""
+    """How the columns of its partition differ from the table's; empty if they do not."""
 
 
 @dataclass(frozen=True)
@@ -126,6 +128,10 @@ class Verdict:
     """Bytes of the new file."""
     sha256: str = ""
     """Of the new file."""
+    schema: int = 0
+    """The id of the table's schema for which `checksum` was computed."""
+    own: str = ""
+    """How the columns of its partition differ from the table's."""
     by_spark: bool = False
     """Whether Spark, too, reads the decoded rows from the data file."""
 

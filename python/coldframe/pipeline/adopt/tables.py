@@ -27,6 +27,7 @@ import pyarrow.parquet as pq
 from coldframe.arguments import default_threads
 from coldframe.errors import ColdframeError, SchemaError
 from coldframe.pipeline.adopt.changes import Changes
+from coldframe.pipeline.adopt.evolution import Evolution
 from coldframe.pipeline.adopt.examining import Columns, Examined
 from coldframe.pipeline.adopt.layouts import PARQUET, layout_of
 from coldframe.pipeline.adopt.ledger import PROPERTY as ADOPTION
@@ -83,6 +84,8 @@ class NewTable:
     """Whether the table is to read no file of the source."""
     spark: SparkReader | None = None
     """Spark, which is to read the new files as well."""
+    evolution: Evolution | None = None
+    """How the columns have changed since the earlier run."""
     written: list[str] = field(default_factory=list)
     """The new files, by their names below the target's root."""
     _is_committing: bool = False
@@ -121,6 +124,9 @@ class NewTable:
         entries = [entry for entry in proved if entry is not None]
         if mapping.last > transaction.table_metadata.last_column_id:
             self._keep_ids(transaction, mapping.last)
+        schema = transaction.table_metadata.current_schema_id
+        for item in self.files:
+            item.verdict.schema = schema
         verdicts = [*self.changes.kept, *(item.verdict for item in self.files)]
         if self.current is None and all(verdict.reason for verdict in verdicts):
             transaction.remove_properties("gc.enabled", PROPERTY)
@@ -131,7 +137,7 @@ class NewTable:
         if self.detach and self.current is not None and not outside(self.destination, listed):
             self._forget_the_source(transaction)
         self._check_sources()
-        ledger = Ledger(**{**vars(self.ledger), "verdicts": verdicts})
+        ledger = Ledger(**{**vars(self.ledger), "verdicts": verdicts, "schema": schema})
         write_ledger(self.destination, ledger)
         # A commit that meets another one would be tried again on top of it, though that one may have added
         # the same files.
@@ -162,9 +168,16 @@ class NewTable:
         if self.current is None or PROPERTY not in self.current.properties:
             mapping = NameMapping(self.columns.schema, self.table.keys.names)
             if self.current is not None:
-                mapping = NameMapping.of(mapping.to_json(), self.current.metadata.last_column_id)
+                mapping = NameMapping.of(mapping.to_json(), self._last_id)
             return mapping
-        return NameMapping.of(self.current.properties[PROPERTY], self.current.metadata.last_column_id)
+        mapping = NameMapping.of(self.current.properties[PROPERTY], self._last_id)
+        if self.evolution is not None and self.evolution.is_new:
+            mapping.show(self.columns.schema.fields, self.table.keys.names)
+        return mapping
+
+    @property
+    def _last_id(self) -> int:
+        return max(int(self.current.metadata.last_column_id), int(self.columns.schema.highest_field_id))
 
     def _transaction(self, catalog: Any, mapping: NameMapping) -> Any:
         own = {PROPERTY: mapping.to_json(), ADOPTION: self.ledger.run}
@@ -172,6 +185,8 @@ class NewTable:
             if any(not item.verdict.reason for item in self.files):
                 own["gc.enabled"] = "false"
             transaction = self.current.transaction()
+            if self.evolution is not None:
+                self.evolution.apply(transaction)
             transaction.set_properties(own)
             return transaction
         catalog.create_namespace_if_not_exists(self.ledger.identifier[:-1])
@@ -419,14 +434,6 @@ def about(ledger: Ledger, current: Any, destination: Destination, listed: Iterab
     # An older snapshot, a branch or a tag may read the source as well: then `gc.enabled` is still false.
     reads = outside(destination, listed) > 0 or current.properties.get("gc.enabled") == "false"
     return {**table_about(ledger.identifier, current), READS_SOURCE: reads}
-
-
-def check_unchanged(current: Any, table: FoundTable, columns: Columns) -> None:
-    """Raises if the columns or partitions of a table are other than when it was adopted."""
-    if list(current.schema().fields) != list(columns.schema.fields):
-        raise SchemaError("its columns were changed by others. Adopt it into a new directory")
-    if [part.name for part in current.spec().fields] != table.keys.names:
-        raise SchemaError("its partitions were changed by others. Adopt it into a new directory")
 
 
 def _internal(value: pa.Scalar) -> Any:

@@ -119,15 +119,16 @@ def _read_again(
 ) -> None:
     """Compares the rows of each file, in the columns that the table had when it was adopted."""
     metadata = current.metadata
-    schema = next((schema for schema in metadata.schemas if schema.schema_id == 0), None)
-    kept = [file for file in files if schema is not None and file[0].checksum]
+    schemas = {schema.schema_id: schema for schema in metadata.schemas}
+    kept = [file for file in files if file[0].schema in schemas and file[0].checksum]
     # A table of an earlier version has no checksums.
     result.unverified += len(files) - len(kept)
     io = access(current.io, destination, (verdict.path for verdict, _ in kept), storage_options)
 
     def look(verdict: Verdict, file: Any) -> Fault | None:
         try:
-            same = checksum_of(rows_of(metadata, io, file, schema)) == verdict.checksum
+            rows = rows_of(metadata, io, file, schemas[verdict.schema])
+            same = checksum_of(rows) == verdict.checksum
             why = "its rows differ from those that were decoded"
         except Exception as error:
             # PyIceberg and pyarrow raise many kinds of errors; each means that they cannot read the file.
