@@ -101,7 +101,7 @@ def test_files_that_spark_reads_otherwise_are_converted(estate: Estate) -> None:
     assert len(left(estate)) == 2  # the manifest and the list of the table itself
 
 
-def test_a_file_that_spark_cannot_read_is_found_among_others(estate: Estate) -> None:
+def test_a_file_that_spark_cannot_read_is_the_only_one_converted(estate: Estate) -> None:
     adoption, _ = run(estate, fails=["f"])
     assert adoption.verified, adoption.verdict.text
     assert reasons(adoption) == {"f": f"{UNREAD_BY_SPARK}: IOException: f is past its page"}
