@@ -55,8 +55,8 @@ def run(estate: Estate) -> TableOutcome:
 
 
 def rows(estate: Estate) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = estate.loaded("t").scan().to_arrow().sort_by("id").to_pylist()
-    return found
+    content: list[dict[str, Any]] = estate.loaded("t").scan().to_arrow().sort_by("id").to_pylist()
+    return content
 
 
 def test_an_added_column_decodes_only_what_may_have_it(estate: Estate) -> None:
