@@ -35,7 +35,7 @@ from coldframe.pipeline.adopt.ledger import Ledger, begin, stage_of, write_ledge
 from coldframe.pipeline.adopt.mapping import PROPERTY
 from coldframe.pipeline.adopt.mapping import Mapping as NameMapping
 from coldframe.pipeline.adopt.measures import as_numbers
-from coldframe.pipeline.adopt.proof import access, checksum_of, rows_of, without_word_of_nanoseconds
+from coldframe.pipeline.adopt.proof import TableReader, access, checksum_of, without_word_of_nanoseconds
 from coldframe.pipeline.adopt.records import READS_SOURCE, FoundTable
 from coldframe.pipeline.adopt.rules import UNPROVED, UNREAD
 from coldframe.pipeline.adopt.spark_proof import SparkReader
@@ -117,7 +117,8 @@ class NewTable:
         io, reading = transaction._table.io, self._reading(transaction)
         # The transaction computes its metadata at each access.
         metadata = transaction.table_metadata
-        calls = (partial(self._proved, metadata, reading, item) for item in self.files)
+        reader = TableReader(metadata, reading, metadata.schema())
+        calls = (partial(self._proved, metadata, reading, reader, item) for item in self.files)
         proved = list(in_threads(calls, default_threads()))
         if self.spark is not None:
             self._prove_by_spark(self.spark, catalog, mapping, reading, proved)
@@ -228,8 +229,8 @@ class NewTable:
             properties["comment"] = self.table.comment
         return properties
 
-    def _proved(self, metadata: Any, io: Any, item: Examined) -> Any:
-        entry = self._entry_of(metadata, io, item)
+    def _proved(self, metadata: Any, io: Any, reader: TableReader, item: Examined) -> Any:
+        entry = self._entry_of(metadata, io, reader, item)
         if self.spark is None:
             item.values.forget()
         return entry
@@ -246,6 +247,7 @@ class NewTable:
             make = partial(self._transaction, catalog, mapping)
             seen = stage.read(spark, make, [entries[at] for at in waiting], self.columns.shown)
             metadata, wrong = make().table_metadata, []
+            reader = TableReader(metadata, reading, metadata.schema())
             for at in waiting:
                 item = self.files[at]
                 verdict = item.verdict
@@ -257,18 +259,18 @@ class NewTable:
                 if verdict.reason:
                     raise ColdframeError(f"{item.file.path}, converted to {verdict.entry}: {unlike}")
                 verdict.reason = unlike
-                entries[at] = self._entry_of(metadata, reading, item)
+                entries[at] = self._entry_of(metadata, reading, reader, item)
                 wrong.append(at)
             waiting = [at for at in wrong if entries[at] is not None]
 
-    def _entry_of(self, metadata: Any, io: Any, item: Examined) -> Any:
+    def _entry_of(self, metadata: Any, io: Any, reader: TableReader, item: Examined) -> Any:
         """The entry of a file that stays or of its new file; None if the new file would have no rows."""
         verdict = item.verdict
         if not verdict.reason and item.layout is not None:
             verdict.entry = item.file.path if is_remote(item.file.path) else f"file://{item.file.path}"
             names = self._names_in(item)
             entry = self._entry(metadata, item, item.layout.splits, names)
-            verdict.reason = self._unlike(metadata, io, entry, item)
+            verdict.reason = self._unlike(reader, entry, item)
             if not verdict.reason:
                 return entry
         verdict.entry = ""
@@ -277,7 +279,7 @@ class NewTable:
         path = self._convert(io, item)
         layout = layout_of(path, PARQUET, self.destination.storage_options)
         entry = self._entry(metadata, item, layout.splits, set(self.table.columns.names))
-        if unlike := self._unlike(metadata, io, entry, item):
+        if unlike := self._unlike(reader, entry, item):
             raise ColdframeError(f"{item.file.path}, converted to {path}: {unlike}")
         return entry
 
@@ -339,10 +341,10 @@ class NewTable:
             file.flush()
             os.fsync(file.fileno())
 
-    def _unlike(self, metadata: Any, io: Any, entry: Any, item: Examined) -> str:
+    def _unlike(self, reader: TableReader, entry: Any, item: Examined) -> str:
         """Why the proof of a file fails; empty if PyIceberg reads from it the rows that were decoded."""
         try:
-            seen = rows_of(metadata, io, entry, metadata.schema())
+            seen = reader.rows_of(entry)
         except Exception as error:
             # PyIceberg and pyarrow raise many kinds of errors; each means that it cannot read the file.
             return f"{UNREAD}: {type(error).__name__}: {error}".partition("\n")[0]

@@ -22,7 +22,7 @@ from coldframe.errors import ColdframeError
 from coldframe.pipeline.adopt import REPORT
 from coldframe.pipeline.adopt.changes import by_others
 from coldframe.pipeline.adopt.ledger import PROPERTY, Ledger, places, read_ledger
-from coldframe.pipeline.adopt.proof import access, checksum_of, rows_of, without_word_of_nanoseconds
+from coldframe.pipeline.adopt.proof import TableReader, access, checksum_of, without_word_of_nanoseconds
 from coldframe.pipeline.adopt.records import Verdict
 from coldframe.pipeline.adopt.tables import present_in
 from coldframe.pipeline.file_access import StorageOptions, sha256
@@ -125,10 +125,11 @@ def _read_again(
     result.unverified += len(files) - len(kept)
     io = access(current.io, destination, (verdict.path for verdict, _ in kept), storage_options)
 
+    readers = {number: TableReader(metadata, io, schema) for number, schema in schemas.items()}
+
     def look(verdict: Verdict, file: Any) -> Fault | None:
         try:
-            rows = rows_of(metadata, io, file, schemas[verdict.schema])
-            same = checksum_of(rows) == verdict.checksum
+            same = checksum_of(readers[verdict.schema].rows_of(file)) == verdict.checksum
             why = "its rows differ from those that were decoded"
         except Exception as error:
             # PyIceberg and pyarrow raise many kinds of errors; each means that they cannot read the file.

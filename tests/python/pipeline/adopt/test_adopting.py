@@ -362,9 +362,9 @@ def test_a_file_that_pyiceberg_reads_otherwise_is_converted(estate, monkeypatch)
     estate.table("t", "id bigint", {"a": pa.table({"id": ids(1)})})
     real = NewTable._unlike
 
-    def unlike(self, metadata, io, entry, item):
+    def unlike(self, reader, entry, item):
         is_new = str(estate.target) in entry.file_path
-        return real(self, metadata, io, entry, item) if is_new else "PyIceberg reads other rows from it"
+        return real(self, reader, entry, item) if is_new else "PyIceberg reads other rows from it"
 
     monkeypatch.setattr(NewTable, "_unlike", unlike)
     adoption = adopt(estate.source, estate.target, OPTIONS)

@@ -38,7 +38,7 @@ class Reader(SparkReader):
     def rows_of(self, folder: str, shown: pa.Schema) -> dict[str, Printed]:
         from pyiceberg.table import StaticTable
 
-        from coldframe.pipeline.adopt.proof import checksum_of, rows_of
+        from coldframe.pipeline.adopt.proof import TableReader, checksum_of
 
         place = Path(folder.removeprefix("file://")) / FOLDER / TABLE / "metadata"
         assert (place / "version-hint.text").read_text() == "1"
@@ -52,7 +52,7 @@ class Reader(SparkReader):
             )
         prints = {}
         for file in files:
-            seen = rows_of(table.metadata, table.io, file, table.schema())
+            seen = TableReader(table.metadata, table.io, table.schema()).rows_of(file)
             wrong = file.file_path.rpartition("/")[2] in self.differs
             prints[file.file_path] = (seen.rows, "0" * 32 if wrong else checksum_of(seen))
         return prints
