@@ -2,8 +2,6 @@
 
 use coldframe_encoding::Error;
 
-use crate::Damage;
-
 /// A notice about an open file for the user. It is no error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
@@ -25,19 +23,6 @@ impl Notice {
     /// The notice for an index that contradicts the values, as an error describes it.
     pub fn wrong_index(e: &Error) -> Self {
         Self::WrongIndex(format!("{}: {}", e.structure(), e.reason()))
-    }
-
-    /// The notice for parts whose rows cannot be read, as opening the table has shown; `None` without any.
-    pub fn unreadable<'a>(parts: impl IntoIterator<Item = &'a Damage>) -> Option<Self> {
-        let mut parts = parts.into_iter();
-        let first = parts.next()?;
-        let others = match parts.count() {
-            0 => String::new(),
-            1 => " (and another part)".to_owned(),
-            n => format!(" (and {n} other parts)"),
-        };
-        let Damage { structure, reason, .. } = first;
-        Some(Self::PartialTable(format!("rows of the table cannot be read: {structure}: {reason}{others}")))
     }
 
     /// The message.

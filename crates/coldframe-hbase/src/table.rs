@@ -162,12 +162,12 @@ impl TableFile for HBaseTable {
             return Ok(Vec::new());
         }
         let texts = table.lacking()?.into_iter().map(Notice::PartialTable);
-        Ok(texts.chain(Notice::unreadable(&table.missing)).collect())
+        Ok(texts.chain(Damage::notice(&table.missing)).collect())
     }
 
     fn notices_by_reading(&self) -> Result<Vec<Notice>> {
         let Ok(table) = self.whole() else { return Ok(Vec::new()) };
-        Ok(Notice::unreadable(&missing::store_files(&table.shared, &table.regions)?).into_iter().collect())
+        Ok(Damage::notice(&missing::store_files(&table.shared, &table.regions)?).into_iter().collect())
     }
 
     fn take_notices(&self) -> Vec<Notice> {

@@ -449,7 +449,7 @@ impl TableFile for AcidTable {
         let is_reported = self.complete != Some(false);
         let unstated = self.unstated.iter().filter(|_| is_reported).map(UnstatedRows::notice);
         let lost = self.lost.iter().filter(|_| self.complete != Some(true)).map(|file| &file.fault.damage);
-        Ok(unstated.chain(Notice::unreadable(lost)).collect())
+        Ok(unstated.chain(Damage::notice(lost)).collect())
     }
 
     fn notices_by_reading(&self) -> Result<Vec<Notice>> {

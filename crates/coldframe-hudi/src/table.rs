@@ -350,7 +350,7 @@ impl TableFile for MetadataTable {
         });
         let gone: Vec<Damage> = gone.collect();
         let lacking = missing::notices(&self.lacking, self.is_complete).into_iter();
-        Ok(lacking.chain(Notice::unreadable(&gone).filter(|_| !self.is_complete)).collect())
+        Ok(lacking.chain(Damage::notice(&gone).filter(|_| !self.is_complete)).collect())
     }
 
     /// A split is a range of file groups, by number.

@@ -98,7 +98,7 @@ impl TableFile for RedFile {
 
     fn notices(&self) -> Result<Vec<Notice>> {
         let cut: Vec<Damage> = self.raw.cut_chunks().collect();
-        let unreadable = Notice::unreadable(&cut);
+        let unreadable = Damage::notice(&cut);
         if !self.raw.ambiguous() {
             return Ok(unreadable.into_iter().collect());
         }

@@ -330,7 +330,7 @@ impl TableFile for HudiTable {
         let unreadable: Vec<Damage> =
             self.opened.slices.iter().filter_map(|slice| self.unreadable(slice)).collect();
         let lacking = missing::notices(&self.opened.lacking, self.is_complete).into_iter();
-        Ok(lacking.chain(Notice::unreadable(&unreadable).filter(|_| !self.is_complete)).collect())
+        Ok(lacking.chain(Damage::notice(&unreadable).filter(|_| !self.is_complete)).collect())
     }
 
     fn notices_by_reading(&self) -> Result<Vec<Notice>> {
@@ -343,7 +343,7 @@ impl TableFile for HudiTable {
                 checked => checked?,
             }
         }
-        Ok(Notice::unreadable(&unreadable).into_iter().collect())
+        Ok(Damage::notice(&unreadable).into_iter().collect())
     }
 
     fn splits(&self, target: u64) -> Result<Vec<Split>> {
