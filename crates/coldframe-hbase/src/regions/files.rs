@@ -293,7 +293,7 @@ impl Shared {
     }
 
     /// The unopened files of a family.
-    fn unopened(&self, region: &Region, place: usize) -> Result<Vec<Result<UnopenedFile>>> {
+    pub(crate) fn unopened(&self, region: &Region, place: usize) -> Result<Vec<Result<UnopenedFile>>> {
         if let Some(known) = &region.known {
             return Ok(known.get(place).into_iter().flatten().cloned().map(Ok).collect());
         }
