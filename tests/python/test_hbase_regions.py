@@ -104,7 +104,7 @@ def reference(row: bytes, half: int) -> bytes:
 
 
 def refer(root: Path, number: int, rows: tuple[bytes, bytes], parents: list[tuple[str, bytes, int]]) -> Path:
-    """Adds a region that reads halves of its parents' files: for each, the row that divides its files, and a half.
+    """Adds a region of halves of its parents' files: parent, dividing row, half.
 
     Returns one of the references.
     """
