@@ -15,8 +15,9 @@ pub(crate) fn lacking(text: &str) -> Damage {
 
 /// A region folder whose description cannot be read.
 pub(crate) fn unreadable(encoded: &str, e: &Error) -> Damage {
-    let e = Error::corrupt(e.reason()).within(e.structure());
-    Damage::from_error(&e.within(format!("region {encoded}")), 0..0, None)
+    let (region, part) = (format!("region {encoded}"), e.structure());
+    let structure = if part.is_empty() { region } else { format!("{region}: {part}") };
+    Damage::from_error(&Error::corrupt(e.reason()).within(structure), 0..0, None)
 }
 
 /// A region that hbase:meta lists, without a folder.
