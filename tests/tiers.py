@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 TIERS = ("unit", "engine", "soak")
-ENGINE_FIXTURES = frozenset({"spark", "hive_server", "hive_spark", "hive_estate", "browser"})
+ENGINE_FIXTURES = frozenset({"spark", "s3", "hdfs", "hive_server", "hive_spark", "hive_estate", "browser"})
 ENGINE = frozenset(
     {
         # Laws over all fixtures: they need no server, but take minutes.
