@@ -123,6 +123,7 @@ def test_spark_proves_the_rows_of_each_file(tmp_path: Path) -> None:
     nanoseconds = pa.table({"id": ids(2), "t": pa.array([1000], pa.timestamp("ns"))})
     pq.write_table(nanoseconds, estate.root / "parts" / "ns.parquet")
     estate.table("ticks", "id bigint, `a``b` string", {"tick": pa.table({"id": ids(1), "a`b": ["x"]})})
+    evolve(estate)
     before = estate.digests()
     packages = Path(pyiceberg.__file__).parents[1]
     jar = iceberg_for_spark()
@@ -140,12 +141,28 @@ def test_spark_proves_the_rows_of_each_file(tmp_path: Path) -> None:
         "early": UNPROVED_BY_SPARK,
         "a": "",
         "tick": UNPROVED_BY_SPARK,
+        "narrow": "",
+        "wide": "",
         "us.parquet": "",
         "ns.parquet": UNPROVED_BY_SPARK,
     }
     assert again["verified"], again["text"]
-    assert [table["new"] for table in again["tables"]] == [0, 0, 0, 0]
+    assert [table["new"] for table in again["tables"]] == [0] * 5
     assert estate.digests() == before
+
+
+def evolve(estate: Estate) -> None:
+    """A table that is adopted, and whose columns then change."""
+    within = pa.array([{"a": 1, "b": "x"}], pa.struct([("a", pa.int32()), ("b", pa.string())]))
+    narrow = pa.table({"n": pa.array([7], pa.int32()), "s": within, "Later": ["then"]})
+    estate.table("evolved", "n int, s struct<a:int>", {"narrow": narrow})
+    assert migrate(
+        InProcess(), estate.source, estate.target, to="iceberg", adopt=True, only=["a.evolved"]
+    ).verified
+    estate.statements.pop()
+    wide = pa.table({"n": pa.array([1 << 40], pa.int64())})
+    columns = "extra double, n bigint, s struct<a:bigint,b:string>, later string"
+    estate.table("evolved", columns, {"wide": wide})
 
 
 def test_a_spark_without_iceberg_is_refused_by_name(spark: Any) -> None:

@@ -13,7 +13,7 @@ import coldframe as cf
 from coldframe.cli import main
 from coldframe.errors import ColdframeError, SchemaError, UnsupportedError
 from coldframe.pipeline import InProcess, dry_run, migrate
-from coldframe.pipeline.adopt import adopt, proof
+from coldframe.pipeline.adopt import adopt, proof, sources
 from coldframe.pipeline.adopt.rules import HOLLOW, RULES, UNPROVED, ZEROS, is_promoted
 from coldframe.pipeline.adopt.tables import NewTable
 from coldframe.pipeline.report.adoption_page import adoption_page
@@ -370,6 +370,25 @@ def test_a_file_that_pyiceberg_reads_otherwise_is_converted(estate, monkeypatch)
     adoption = adopt(estate.source, estate.target, OPTIONS)
     assert adoption.verified
     assert adoption.adopted[0].count("converted") == 1
+
+
+def test_files_of_many_partitions_do_not_stay_open(estate, monkeypatch):
+    """A partition that is read again, to convert a file, is listed again."""
+    monkeypatch.setattr(sources, "_OPEN_PARTITIONS", 1)
+    names = {"named": "id", "ordinal": "_col0"}
+    files = {f"p={at}/{file}": pa.table({name: ids(at)}) for at in range(4) for file, name in names.items()}
+    estate.table("t", "id bigint", files, "p int")
+    for at in range(4):
+        estate.partition("t", f"p='{at}'", f"p={at}")
+    (table,) = sources.find_source(estate.source, OPTIONS).tables
+    for file in table.files:
+        assert sum(batch.num_rows for batch in file.rows()) == 1
+    assert sum(file.rows.func.__self__.raw is not None for file in table.files) == 2
+    assert adopt(estate.source, estate.target, OPTIONS).verified
+    assert sorted(estate.loaded("t").scan().to_arrow()["id"].to_pylist()) == [0, 0, 1, 1, 2, 2, 3, 3]
+    (estate.root / "t/p=0/later").write_bytes((estate.root / "t/p=0/named").read_bytes())
+    with pytest.raises(ColdframeError, match="its files were changed while it was adopted"):
+        list(table.files[0].rows())
 
 
 def test_the_proof_reads_a_file_batch_by_batch(estate, monkeypatch):
