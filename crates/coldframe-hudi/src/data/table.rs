@@ -163,6 +163,7 @@ impl HudiTable {
                     merges: self.reads_logs()
                         && opened.properties.get("hoodie.table.type") == Some("MERGE_ON_READ"),
                     incremental: self.is_incremental(),
+                    has_logs: slice.has_logs,
                     required: self.source_of(slice).is_some() && self.source_has_partitions(),
                 },
             ),

@@ -9,10 +9,11 @@ Files keep the names that the source has for them: paths, or URLs of stores.
 from __future__ import annotations
 
 import functools
+import hashlib
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
@@ -121,7 +122,9 @@ class _Defined:
         types = {column.name: column.type for column in definition.storage.columns}
         columns, keys = columns_of(definition.storage.columns, _UNIT), keys_of(definition.keys)
         files: list[FoundFile] = []
+        names: list[str] = []
         for partition in dataset.partitions():
+            names.append(definition.name_of(partition))
             own = partition.storage.location if definition.has_partitions else definition.location
             location = _at(locations.readable(own or ""), definition.full_name)
             if not _is_there(location, options):
@@ -141,6 +144,8 @@ class _Defined:
             types,
             definition.is_by_position,
             definition.comment,
+            definition,
+            frozenset(names),
         )
 
     def _files(
@@ -153,14 +158,18 @@ class _Defined:
     ) -> Iterator[FoundFile]:
         definition = self.definition
         format = definition.format_of(partition.storage)
+        own = _own_columns(definition, partition)
         if format in READ:
-            yield from self._read_by_us(dataset, partition, location, keys)
+            for file in self._read_by_us(dataset, partition, location, keys):
+                yield replace(file, own=own)
         elif format in (PARQUET, _OF_PARQUET) and not definition.is_transactional:
             for path, size in _walked(location, self._storage):
                 folder = self._folder(partition, _below(path, location))
                 values = self._values(folder, keys)
                 rows = functools.partial(parquet_rows, path, plain_schema(columns), values, self._storage)
-                yield FoundFile(path, size, PARQUET, folder, values, rows, storage_options=self._storage)
+                yield FoundFile(
+                    path, size, PARQUET, folder, values, rows, storage_options=self._storage, own=own
+                )
         else:
             name = definition.name_of(partition)
             of = f" of its partition {name}" if name else ""
@@ -243,6 +252,16 @@ class _Defined:
                 f"{len(strays):,} file(s) in its directory lie in no partition and were left out, such as "
                 f"{strays[0]}"
             )
+
+
+def _own_columns(definition: Definition, partition: PartitionDefinition) -> str:
+    """A digest of the columns that a partition has in another type than its table, or lacks."""
+    of_table = {column.name: column.type for column in definition.storage.columns}
+    of_partition = {column.name: column.type for column in partition.storage.columns}
+    unlike = sorted(
+        (name, of_partition.get(name)) for name, kind in of_table.items() if of_partition.get(name) != kind
+    )
+    return hashlib.sha256(repr(unlike).encode()).hexdigest()[:16] if unlike else ""
 
 
 def _at(location: str, table: str) -> str:

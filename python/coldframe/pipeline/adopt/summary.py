@@ -41,6 +41,8 @@ def _lines(table: TableOutcome, *, is_plan: bool) -> Iterator[str]:
             if table.count(word)
         ]
         proof = "" if is_plan else f", {table.verdict.text}"
+        if table.by_spark and table.verified and any(verdict.by_spark for verdict in table.verdicts):
+            proof += ", by Spark as well"
         yield f"{table.name}: {', '.join(figures) or 'no files'}; {table.rows:,} rows{proof}"
         if table.new < len(table.verdicts):
             before = counted(len(table.verdicts) - table.new, "file")
