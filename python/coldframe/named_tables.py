@@ -30,11 +30,11 @@ class Estate(Mapping[str, "File | Dataset"]):
     """The tables of a directory: `list(estate)` has their names, `estate[name]` opens one."""
 
     def __init__(
-        self, source: str, found: Iterable[FoundTable], storage_options: Mapping[str, Any] | None = None
+        self, source: str, listed: Iterable[FoundTable], storage_options: Mapping[str, Any] | None = None
     ) -> None:
-        """`found`: the tables below `source`."""
+        """`listed`: the tables below `source`."""
         self.source = source
-        self.tables = {table.name: table for table in found}
+        self.tables = {table.name: table for table in listed}
         """The tables by their own names: the folders below the directory, with dots."""
         self._by_hive = by_hive_names(self.tables)
         self._storage_options = storage_options
