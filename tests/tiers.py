@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 TIERS = ("unit", "engine", "soak")
-ENGINE_FIXTURES = frozenset({"spark", "hive_server", "hive_spark", "hive_estate", "browser"})
+ENGINE_FIXTURES = frozenset({"spark", "s3", "hdfs", "hive_server", "hive_spark", "hive_estate", "browser"})
 ENGINE = frozenset(
     {
         # Laws over all fixtures: they need no server, but take minutes.
@@ -36,6 +36,7 @@ ENGINE = frozenset(
         "test_hive_dumps::test_ten_thousand_partitions_of_fifty_columns",
         "test_migration_state::test_killed_before_and_after_every_operation",
         # Engines.
+        "test_adopting_switched",
         "spark",  # the folder tests/spark
         "test_api_usage",
         "test_hive_derby",

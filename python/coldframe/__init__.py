@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from coldframe.hudi import HudiMetadata, open_hudi_metadata
     from coldframe.iceberg.dataset import IcebergDataset
     from coldframe.iceberg.tables import iceberg_table
+    from coldframe.named_tables import Estate, estate
     from coldframe.opening import open
     from coldframe.scanning import Dataset
     from coldframe.scans import scan
@@ -54,6 +55,7 @@ __all__ = [
     "CorruptFileError",
     "Dataset",
     "EncryptedColumnWarning",
+    "Estate",
     "ExtensionTypeWarning",
     "File",
     "FoundTable",
@@ -71,6 +73,7 @@ __all__ = [
     "WrongIndexWarning",
     "__version__",
     "detect",
+    "estate",
     "hive_table",
     "iceberg_table",
     "open",
@@ -90,6 +93,7 @@ logging.getLogger("coldframe").addHandler(logging.NullHandler())
 _MODULES = {
     "ArrowDataset": "dataset",
     "Dataset": "scanning",
+    "Estate": "named_tables",
     "File": "file",
     "FoundTable": "table_listing",
     "HiveDataset": "hive.dataset",
@@ -97,6 +101,7 @@ _MODULES = {
     "IcebergDataset": "iceberg.dataset",
     "Split": "file",
     "detect": "writing",
+    "estate": "named_tables",
     "hive_table": "hive.dataset",
     "iceberg_table": "iceberg.tables",
     "open": "opening",

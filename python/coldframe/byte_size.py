@@ -1,4 +1,4 @@
-"""Numbers of bytes as people write them."""
+"""Numbers of bytes and of things, as people write them."""
 
 from __future__ import annotations
 
@@ -23,3 +23,8 @@ def size_text(size: int) -> str:
             return f"{size:,} B" if unit == "B" else f"{amount:.1f} {unit}"
         amount /= 1024
     return f"{amount:,.1f} TiB"
+
+
+def counted(count: int, thing: str) -> str:
+    """A number of things for people: 1 file, 2,000 files."""
+    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +14,8 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from coldframe._coldframe import formats, shown
+from coldframe._coldframe import formats, print_columns, shown
+from coldframe.arrow import pa
 from coldframe.errors import ColdframeError, LeftOutWarning, PartialTableWarning
 from coldframe.file import File
 from coldframe.guessing import Guess, guess_of
@@ -92,13 +94,21 @@ class FoundTable:
         """
         if self.format == ICEBERG:
             return f"# {self.place or '.'}: {NOT_LISTED}"
-        comments = []
+        comments = self._guessed_keys(storage_options)
         if formats()[self.format]["capabilities"]["needs_schema"] and "schema" not in self.options:
             schema, remarks = self._guessed(storage_options) or ("id bigint, name string", [])
             comments.append(f'# schema = "{schema}"   # the files do not store their columns')
             if remarks:
                 comments += ['# serde = "text"', *(f"# {remark}" for remark in remarks)]
         return "\n".join(entry_lines(self.name, self.place or ".", self.options, *comments))
+
+    def _guessed_keys(self, storage_options: Mapping[str, Any] | None) -> list[str]:
+        with contextlib.suppress(ColdframeError, OSError, ValueError):
+            opened = self.open(storage_options=storage_options) if self.partitions else None
+            if isinstance(opened, Dataset) and opened.partition_columns:
+                keys = pa.schema([opened.schema.field(name) for name in opened.partition_columns])
+                return [f"# partitions = {json.dumps(print_columns(keys))}   # by the names of all folders"]
+        return []
 
     def _guessed(self, storage_options: Mapping[str, Any] | None) -> Guess | None:
         # A damaged first file does not suppress the rest of the entry.
@@ -134,7 +144,7 @@ def tables(
     return estate.tables
 
 
-class Estate(NamedTuple):
+class Survey(NamedTuple):
     """Everything below a directory."""
 
     tables: list[FoundTable]
@@ -152,7 +162,7 @@ def survey(
     storage_options: Mapping[str, Any] | None,
     rows: bool,
     verify: bool = False,
-) -> Estate:
+) -> Survey:
     """The tables of all formats below a directory: see `tables`."""
     from coldframe.pipeline.file_access import root_of
     from coldframe.pipeline.options import Options
@@ -171,7 +181,7 @@ def survey(
     others, stray = other_files(root, inventory.unknown, taken, storage_options)
     names = {table.name for table in listed}
     unread = [f"{file.relative}: {file.reason}" for file in inventory.unread if file.reason != NOT_LISTED]
-    return Estate(listed, [_other(root, group, names) for group in others], stray, unread)
+    return Survey(listed, [_other(root, group, names) for group in others], stray, unread)
 
 
 def _other(root: str, group: OtherFiles, names: set[str]) -> FoundTable:
@@ -187,7 +197,7 @@ def _name_of(path: str, place: str) -> str:
     return place.replace("/", ".") if place != "." else path.rstrip("/").rpartition("/")[2]
 
 
-def _left_out(estate: Estate) -> Iterator[str]:
+def _left_out(estate: Survey) -> Iterator[str]:
     """What is below the directory besides tables."""
     others = sorted({table.place for table in estate.others} | {files.place for files in estate.stray})
     if others:

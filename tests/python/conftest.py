@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from hive_estate import HiveEstate, hive_client, spark_over
 from samples import ROWS, SCHEMA
-from servers import HiveMetastore
+from servers import S3, Hdfs, HiveMetastore
 from truth import Case, case
 
 import coldframe as cf
@@ -58,6 +58,22 @@ def written(table: pa.Table, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("written") / "table.rc"
     cf.write(table, path, format="rcfile", serde="binary", codec="zlib", record_interval=100)
     return path
+
+
+@pytest.fixture(scope="session")
+def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3]:
+    """A store with the bucket `data`, which tests share: each uses names of its own."""
+    started = S3(tmp_path_factory.mktemp("s3"))
+    yield started
+    started.stop()
+
+
+@pytest.fixture(scope="session")
+def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hdfs]:
+    """A cluster that tests share: each uses names of its own."""
+    started = Hdfs(tmp_path_factory.mktemp("hdfs"))
+    yield started
+    started.stop()
 
 
 @pytest.fixture(scope="session")

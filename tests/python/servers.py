@@ -308,6 +308,13 @@ def _standalone_metastore(version: str) -> tuple[str, str]:
     return classpath.read_text(), str(program / "StandaloneMetastore.java")
 
 
+def iceberg_for_spark() -> Path:
+    """Iceberg's runtime for Spark 3.5."""
+    program = REFERENCE / "iceberg"
+    built(program, program / "target" / "classpath", phase="process-resources")
+    return next((program / "target").glob("iceberg-spark-runtime-*.jar"))
+
+
 class IcebergRest(Server):
     """The REST catalog of Iceberg's tests, over SQLite. A later server in the same folder keeps the
     tables.
@@ -317,7 +324,7 @@ class IcebergRest(Server):
         program = REFERENCE / "iceberg"
         classpath = program / "target" / "classpath"
         built(program, classpath, phase="process-resources")
-        self.spark_jar = next((program / "target").glob("iceberg-spark-runtime-*.jar"))
+        self.spark_jar = iceberg_for_spark()
         folder.mkdir(parents=True, exist_ok=True)
         super().__init__(folder)
         self.port = free_port()

@@ -97,6 +97,66 @@ def abandon_split(root: Path) -> list[str]:
     return names
 
 
+def reference(row: bytes, half: int) -> bytes:
+    """A reference to half of a file: 0 has the rows from `row` on, 1 those before it."""
+    key = len(row).to_bytes(2, "big") + row + b"\0" + (2**63 - 1).to_bytes(8, "big") + b"\xff"
+    return b"PBUF" + field(1, key) + b"\x10" + bytes([half])
+
+
+def refer(root: Path, number: int, rows: tuple[bytes, bytes], parents: list[tuple[str, bytes, int]]) -> Path:
+    """Adds a region of halves of its parents' files: parent, dividing row, half.
+
+    Returns one of the references.
+    """
+    encoded = region_name(number, rows[0])[1]
+    references = []
+    for parent, row, half in parents:
+        for file in [f for family in "fg" for f in (root / TABLE / parent / family).iterdir()]:
+            references.append(root / TABLE / encoded / file.parent.name / f"{file.name}.{parent}")
+            references[-1].parent.mkdir(parents=True, exist_ok=True)
+            references[-1].write_bytes(reference(row, half))
+    info = region_info(number, *rows)
+    (root / TABLE / encoded / ".regioninfo").write_bytes(b"PBUF" + varint(len(info)) + info)
+    return references[-1]
+
+
+def split(root: Path) -> list[tuple[Path, bytes]]:
+    """Splits the first region."""
+    number, start, end = regions(root)[0]
+    parent, middle = region_name(number, start)[1], b"o0020"
+    return [
+        (refer(root, number + 9, (start, middle), [(parent, middle, 1)]), middle),
+        (refer(root, number + 9, (middle, end), [(parent, middle, 0)]), middle),
+    ]
+
+
+def merge(root: Path) -> list[tuple[Path, bytes]]:
+    """Merges both regions."""
+    (number, start, middle), (_, _, end) = regions(root)
+    parents = [(region_name(number, row)[1], row, 0) for row in (start, middle)]
+    return [(refer(root, number + 9, (start, end), parents), middle)]
+
+
+@pytest.mark.parametrize("change", [split, merge])
+def test_a_changed_row_of_a_reference_is_damage(root: Path, change: Any) -> None:
+    whole = latest(root, wal=False)
+    for path, row in change(root):
+        assert latest(root, wal=False).equals(whole)
+        intact = path.read_bytes()
+        at = intact.index(row)
+        for place, bit in [(at, 0), (at + 1, 6), (at + len(row) - 1, 1)]:
+            damaged = bytearray(intact)
+            damaged[place] ^= 1 << bit
+            path.write_bytes(damaged)
+            file = cf.open(root, as_of=AS_OF, wal=False)
+            with pytest.raises(cf.CorruptFileError, match="where the region was split off"):
+                file.read()
+            left = file.read(on_error="skip")
+            assert file.damage
+            assert left.num_rows < whole.num_rows
+        path.write_bytes(intact)
+
+
 def test_meta_prefers_its_region_to_younger_unknown_folders(root: Path) -> None:
     whole, listed = latest(), regions(root)
     younger = abandon_split(root)

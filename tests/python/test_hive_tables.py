@@ -295,23 +295,19 @@ def test_files_that_were_copied_are_read_at_their_new_location(
 
 
 def test_files_that_were_copied_to_a_store_are_read_there(
-    sales: str, hive_estate: HiveEstate, tmp_path: Path
+    sales: str, hive_estate: HiveEstate, s3: S3
 ) -> None:
-    server = S3(tmp_path / "s3")
-    try:
-        shutil.copytree(hive_estate.root, server.root / "wh")
-        shutil.rmtree(hive_estate.root)
-        table = cf.hive_table(
-            sales,
-            location={f"file:{hive_estate.root}": "s3a://data/wh"},
-            storage_options=server.options,
-        )
-        # A store has no empty directories; the partition has no rows.
-        assert rows(table.read()) == ALL
-        assert rows(table.read(filter="region = 'asia/pacific'")) == ALL[:2]
-        assert all(path.startswith("s3a://data/wh/") for path in table.files)
-    finally:
-        server.stop()
+    shutil.copytree(hive_estate.root, s3.root / "wh")
+    shutil.rmtree(hive_estate.root)
+    table = cf.hive_table(
+        sales,
+        location={f"file:{hive_estate.root}": "s3a://data/wh"},
+        storage_options=s3.options,
+    )
+    # A store has no empty directories; the partition has no rows.
+    assert rows(table.read()) == ALL
+    assert rows(table.read(filter="region = 'asia/pacific'")) == ALL[:2]
+    assert all(path.startswith("s3a://data/wh/") for path in table.files)
 
 
 def test_engines_read_the_table(sales: str) -> None:

@@ -46,20 +46,6 @@ class Place:
         self.server = server
 
 
-@pytest.fixture(scope="module")
-def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3]:
-    server = S3(tmp_path_factory.mktemp("s3"))
-    yield server
-    server.stop()
-
-
-@pytest.fixture(scope="module")
-def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hdfs]:
-    server = Hdfs(tmp_path_factory.mktemp("hdfs"))
-    yield server
-    server.stop()
-
-
 @pytest.fixture(params=["local", "s3", "hdfs", "memory"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     name = request.node.originalname
@@ -69,7 +55,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
         return Place(f"memory://{tmp_path.name}/{name}", {}, None)
     server = request.getfixturevalue(request.param)
     base = "s3://data" if request.param == "s3" else server.url
-    return Place(f"{base}/{name}", server.options, server)
+    return Place(f"{base}/{tmp_path.name}/{name}", server.options, server)
 
 
 def make(place: Place, name: str, table: pa.Table = SMALL, format: str = "orc") -> str:

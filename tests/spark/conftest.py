@@ -9,11 +9,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
+from spark_data import held
 
 import coldframe as cf
 import coldframe.spark
 from coldframe.pipeline.session import start_session
-from coldframe.spark.connector import CATALOG, CATALOG_CLASS
+from coldframe.spark.connector import CATALOG, CATALOG_CLASS, is_loaded
 
 
 @pytest.fixture(scope="session")
@@ -25,6 +26,15 @@ def spark() -> Iterator[SparkSession]:
     session = start_session("local[2]", conf=conf)
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="module")
+def connector(spark: SparkSession) -> Iterator[None]:
+    """Skips the module without the connector's jar. After it, the JVM holds no reader and no batch."""
+    if not is_loaded(spark):
+        pytest.skip("no jar of the connector here (make jar): not tried")
+    yield
+    assert held(spark) == [0, 0]
 
 
 @pytest.fixture(scope="session")

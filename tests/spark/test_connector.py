@@ -12,15 +12,8 @@ from spark_data import HAS_PYTHON_SOURCE, NUMBERS, WAREHOUSE, held
 
 import coldframe as cf
 import coldframe.spark
-from coldframe.spark.connector import is_loaded
 
 ORC = Path(__file__).parents[1] / "data/orc/files/types_none.orc"
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _connector(spark: SparkSession) -> None:
-    if not is_loaded(spark):
-        pytest.skip("no jar of the connector here (make jar): not tried")
 
 
 def load(spark: SparkSession, path: Path | str, /, *, format: str = "coldframe", **options: str) -> DataFrame:
@@ -37,7 +30,7 @@ def _nothing_left(spark: SparkSession) -> Iterator[None]:
     assert held(spark) == [0, 0]
 
 
-pytestmark = pytest.mark.usefixtures("_nothing_left")
+pytestmark = pytest.mark.usefixtures("connector", "_nothing_left")
 
 
 @pytest.fixture

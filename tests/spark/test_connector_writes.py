@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from spark_data import HAS_PYTHON_SOURCE, held
+from spark_data import HAS_PYTHON_SOURCE
 from test_like_sparks_reader import settings
 
-from coldframe.spark.connector import is_loaded
+pytestmark = pytest.mark.usefixtures("connector")
 
 TYPED = """cast(id as tinyint) b, cast(id * 3 as smallint) h, cast(id as int) i, id l, id / 4 d,
            cast(id as float) f, concat('n', id) s, cast(concat('b', id) as binary) y, id % 2 = 0 t,
@@ -21,14 +21,6 @@ TYPED = """cast(id as tinyint) b, cast(id * 3 as smallint) h, cast(id as int) i,
            cast(id * -1.5 as decimal(9,2)) small, cast(id * -1000000 as decimal(38,3)) wide,
            array(id, null) a, map(concat('k', id), array(id)) m,
            named_struct('x', id, 'y', if(id = 2, null, named_struct('z', 'deep'))) r"""
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _connector(spark: SparkSession) -> Iterator[None]:
-    if not is_loaded(spark):
-        pytest.skip("no jar of the connector here (make jar): not tried")
-    yield
-    assert held(spark) == [0, 0]
 
 
 @pytest.fixture

@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
-from spark_data import HAS_PYTHON_SOURCE, held
+from spark_data import HAS_PYTHON_SOURCE
 from test_like_sparks_reader import put, settings
 
-from coldframe.spark.connector import is_loaded
+pytestmark = pytest.mark.usefixtures("connector")
 
 SECOND = 1_700_000_000
 TABLES = ("files", "parts", "tree")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _connector(spark: SparkSession) -> Iterator[None]:
-    if not is_loaded(spark):
-        pytest.skip("no jar of the connector here (make jar): not tried")
-    yield
-    assert held(spark) == [0, 0]
 
 
 @pytest.fixture(scope="module")

@@ -14,21 +14,12 @@ import pyarrow as pa
 import pytest
 from pyarrow import orc
 from pyspark.sql import DataFrame, SparkSession
-from spark_data import held
-
-from coldframe.spark.connector import is_loaded
 
 sys.path.append(str(Path(__file__).parents[1] / "python"))
 
 from buckets import Bucket, Handler
 
-
-@pytest.fixture(scope="module", autouse=True)
-def _connector(spark: SparkSession) -> Iterator[None]:
-    if not is_loaded(spark):
-        pytest.skip("no jar of the connector here (make jar): not tried")
-    yield
-    assert held(spark) == [0, 0]
+pytestmark = pytest.mark.usefixtures("connector")
 
 
 def put(rows: dict[str, Any], path: Path) -> None:

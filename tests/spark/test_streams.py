@@ -21,17 +21,12 @@ from pyspark.sql import DataFrame, SparkSession
 from spark_data import DATA, HAS_PYTHON_SOURCE, damaged, survivors
 
 import coldframe as cf
-from coldframe.spark.connector import is_loaded
+
+pytestmark = pytest.mark.usefixtures("connector")
 
 RCFILE = {"schema": "a bigint, s string", "serde": "binary"}
 KILLS = int(os.environ.get("COLDFRAME_STREAM_KILLS", "2"))
 SEED = int(os.environ.get("COLDFRAME_SEED", "17"))
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _connector(spark: SparkSession) -> None:
-    if not is_loaded(spark):
-        pytest.skip("no jar of the connector here (make jar): not tried")
 
 
 def put(folder: Path, number: int, modified: float | None = None) -> Path:

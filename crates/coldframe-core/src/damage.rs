@@ -50,6 +50,18 @@ impl Damage {
         Self { bytes, rows_lost, structure: error.structure(), reason: error.reason() }
     }
 
+    /// The notice for parts whose rows cannot be read, as opening the table has shown; `None` without any.
+    pub fn notice<'a>(parts: impl IntoIterator<Item = &'a Self>) -> Option<Notice> {
+        let mut parts = parts.into_iter();
+        let Self { structure, reason, .. } = parts.next()?;
+        let others = match parts.count() {
+            0 => String::new(),
+            1 => " (and another part)".to_owned(),
+            n => format!(" (and {n} other parts)"),
+        };
+        Some(Notice::PartialTable(format!("rows of the table cannot be read: {structure}: {reason}{others}")))
+    }
+
     /// The damage as an error.
     pub fn to_error(&self) -> Error {
         Error::new(ErrorKind::Corrupt(self.reason.clone()))

@@ -11,7 +11,7 @@ pub enum Notice {
     AmbiguousCalendar(String),
     /// Columns are encrypted, and their masked values are returned.
     EncryptedColumns(String),
-    /// Parts of the table seem to be missing, without proof that they ever existed.
+    /// Parts of the table are missing or cannot be read, or seem to be missing.
     PartialTable(String),
     /// The table's folder has files of other kinds, which are not read. The text lists their names and kinds.
     LeftOut(String),

@@ -1,8 +1,12 @@
 //! Damage records for what a table lacks.
 
-use coldframe_core::{Damage, Error};
+use std::sync::Arc;
+
+use coldframe_core::{Damage, Error, ErrorContext, Fault, ReadAt, Result};
 
 use crate::regions::alive::{self, Region};
+use crate::regions::files::Shared;
+use crate::regions::unopened::{FileLocation, UnopenedFile};
 
 /// What seems to be missing of a table that must be complete.
 pub(crate) fn lacking(text: &str) -> Damage {
@@ -11,8 +15,9 @@ pub(crate) fn lacking(text: &str) -> Damage {
 
 /// A region folder whose description cannot be read.
 pub(crate) fn unreadable(encoded: &str, e: &Error) -> Damage {
-    let e = Error::corrupt(e.reason()).within(e.structure());
-    Damage::from_error(&e.within(format!("region {encoded}")), 0..0, None)
+    let (region, part) = (format!("region {encoded}"), e.structure());
+    let structure = if part.is_empty() { region } else { format!("{region}: {part}") };
+    Damage::from_error(&Error::corrupt(e.reason()).within(structure), 0..0, None)
 }
 
 /// A region that hbase:meta lists, without a folder.
@@ -30,4 +35,44 @@ pub(crate) fn missing_rows(alive: &[Region]) -> Vec<Damage> {
         Damage::from_error(&Error::corrupt(message).within("regions"), 0..0, None)
     };
     alive::holes(alive).into_iter().map(record).collect()
+}
+
+/// The store files that lists, links and references name and that are missing or empty. Reads no cells.
+pub(crate) fn store_files(shared: &Shared, regions: &[Arc<Region>]) -> Result<Vec<Damage>> {
+    let mut all = Vec::new();
+    for region in regions {
+        for (place, family) in shared.families.iter().enumerate() {
+            let of_files = match shared.unopened(region, place) {
+                Ok(files) => files.into_iter().map(|file| check_presence(shared, &file?)).collect(),
+                Err(e) => vec![Err(e)],
+            };
+            for checked in of_files {
+                let within = || format!("{}: family {}", region.describe(), family.name);
+                match checked.within(within) {
+                    Err(e) if Fault::is(&e) => all.push(Damage::from_error(&e, 0..0, None)),
+                    checked => checked?,
+                }
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// Fails if a store file is missing or empty.
+fn check_presence(shared: &Shared, file: &UnopenedFile) -> Result<()> {
+    let open = || -> Result<Arc<dyn ReadAt>> {
+        match &file.place {
+            FileLocation::Own(path) => shared.root.open(path).map_err(Error::of_named_file),
+            FileLocation::Elsewhere(at) => Ok(shared.root.open_store_file(at)?.1),
+        }
+    };
+    let len = match (&file.place, file.len) {
+        (FileLocation::Own(_), Some(len)) => len,
+        _ => open().within(|| format!("store file {}", file.name))?.len(),
+    };
+    match len {
+        0 => Err(Error::corrupt("expected a store file, found no bytes")
+            .within(format!("store file {}", file.name))),
+        _ => Ok(()),
+    }
 }

@@ -14,6 +14,7 @@ use coldframe_hfile::{RowOrder, RowQuery};
 
 use crate::describe;
 use crate::lookup::{Lookups, RowScan};
+use crate::missing;
 use crate::open::{CellRequest, OpenTable};
 use crate::options::View;
 use crate::regions::alive::Region;
@@ -157,8 +158,16 @@ impl TableFile for HBaseTable {
         // A table opened for one split gives no notices: whoever opened the whole table has got them.
         let Ok(table) = self.whole() else { return Ok(Vec::new()) };
         // A complete table records these as damage.
-        let texts = if table.options.complete { Vec::new() } else { table.lacking()? };
-        Ok(texts.into_iter().map(Notice::PartialTable).collect())
+        if table.options.complete {
+            return Ok(Vec::new());
+        }
+        let texts = table.lacking()?.into_iter().map(Notice::PartialTable);
+        Ok(texts.chain(Damage::notice(&table.missing)).collect())
+    }
+
+    fn notices_by_reading(&self) -> Result<Vec<Notice>> {
+        let Ok(table) = self.whole() else { return Ok(Vec::new()) };
+        Ok(Damage::notice(&missing::store_files(&table.shared, &table.regions)?).into_iter().collect())
     }
 
     fn take_notices(&self) -> Vec<Notice> {

@@ -447,7 +447,9 @@ impl TableFile for AcidTable {
 
     fn notices(&self) -> Result<Vec<Notice>> {
         let is_reported = self.complete != Some(false);
-        Ok(self.unstated.iter().filter(|_| is_reported).map(UnstatedRows::notice).collect())
+        let unstated = self.unstated.iter().filter(|_| is_reported).map(UnstatedRows::notice);
+        let lost = self.lost.iter().filter(|_| self.complete != Some(true)).map(|file| &file.fault.damage);
+        Ok(unstated.chain(Damage::notice(lost)).collect())
     }
 
     fn notices_by_reading(&self) -> Result<Vec<Notice>> {

@@ -17,6 +17,7 @@ use coldframe_core::{
 };
 
 use crate::avro::Schema;
+use crate::data::files::Named;
 use crate::data::missing::{self, Lost};
 use crate::decode::{BaseFile, Context, DecodeGroup, KEY, PARTITION, is_own};
 use crate::log::{self, BlockKind};
@@ -342,7 +343,14 @@ impl TableFile for MetadataTable {
     }
 
     fn notices(&self) -> Result<Vec<Notice>> {
-        Ok(missing::notices(&self.lacking, self.is_complete))
+        let is_gone = |file: &&Named, group: &FileGroup| !file.is_log || group.slice.logs.is_empty();
+        let gone = self.groups.iter().filter_map(|group| {
+            let file = group.lost.missing.iter().find(|file| is_gone(file, group))?;
+            Some(Damage::from_error(&missing::error(file).within(group.slice.file_id.clone()), 0..0, None))
+        });
+        let gone: Vec<Damage> = gone.collect();
+        let lacking = missing::notices(&self.lacking, self.is_complete).into_iter();
+        Ok(lacking.chain(Damage::notice(&gone).filter(|_| !self.is_complete)).collect())
     }
 
     /// A split is a range of file groups, by number.

@@ -24,6 +24,7 @@
 //! | [`reader`] | the batches of a task |
 //! | `metered` | counts the bytes that a task reads |
 //! | [`damage`] | the damage that `DROPMALFORMED` skipped, as a table |
+//! | `native` | how native methods are defined |
 //! | [`layout`] | the memory addresses of a batch's values |
 //! | [`written`], `written_entry` | a file that the JVM writes, and the native methods of `io.coldframe.spark.NativeFile` |
 //! | [`rows`] | rows from the JVM as Arrow arrays |
@@ -38,6 +39,7 @@ pub mod folders;
 mod handles;
 pub mod layout;
 mod metered;
+mod native;
 pub mod notes;
 pub mod plan;
 pub mod reader;

@@ -1,134 +1,66 @@
-//! The native methods of `io.coldframe.spark.NativeStream`, written like the methods in [`crate::entry`].
+//! The native methods of `io.coldframe.spark.NativeStream`.
 
 #![expect(unsafe_code, reason = "the JVM finds native methods by unmangled names")]
 
 use std::sync::Mutex;
 
-use jni::EnvUnowned;
-use jni::objects::{JByteArray, JClass};
+use jni::objects::JByteArray;
 use jni::sys::{jboolean, jlong};
 
-use crate::entry::{Bytes, bytes};
-use crate::failure::{Failure, Throw};
 use crate::handles::{Handles, locked};
+use crate::native::{Bytes, bytes, natives};
 use crate::stream::Stream;
 
 static STREAMS: Handles<Mutex<Stream>> = Handles::new("stream");
 
-/// Opens a stream by its options and columns.
-// SAFETY: no other symbol has this name, which JNI gives to a method of our class.
-#[unsafe(no_mangle)]
-pub(crate) extern "system" fn Java_io_coldframe_spark_NativeStream_open<'a>(
-    mut env: EnvUnowned<'a>,
-    _: JClass<'a>,
-    request: JByteArray<'a>,
-) -> jlong {
-    env.with_env(|env| {
+natives! {
+    /// Opens a stream by its options and columns.
+    fn Java_io_coldframe_spark_NativeStream_open(env, request: JByteArray<'_>) -> jlong {
         let request = env.convert_byte_array(&request)?;
-        Ok::<_, Failure>(STREAMS.add(Mutex::new(Stream::open(&request)?)))
-    })
-    .resolve::<Throw>()
-}
+        Ok(STREAMS.add(Mutex::new(Stream::open(&request)?)))
+    }
 
-/// Adds entries of the log; returns the number of the newest entry.
-// SAFETY: as above.
-#[unsafe(no_mangle)]
-pub(crate) extern "system" fn Java_io_coldframe_spark_NativeStream_recall<'a>(
-    mut env: EnvUnowned<'a>,
-    _: JClass<'a>,
-    number: jlong,
-    entries: JByteArray<'a>,
-) -> jlong {
-    env.with_env(|env| {
+    /// Adds entries of the log; returns the number of the newest entry.
+    fn Java_io_coldframe_spark_NativeStream_recall(env, number: jlong, entries: JByteArray<'_>) -> jlong {
         let entries = env.convert_byte_array(&entries)?;
         let of = STREAMS.get(number)?;
         let mut stream = locked(&of);
         stream.recall(&entries)?;
-        Ok::<_, Failure>(stream.last())
-    })
-    .resolve::<Throw>()
-}
+        Ok(stream.last())
+    }
 
-/// The next entry, or null if there is no new file.
-// SAFETY: as above.
-#[unsafe(no_mangle)]
-pub(crate) extern "system" fn Java_io_coldframe_spark_NativeStream_fresh<'a>(
-    mut env: EnvUnowned<'a>,
-    _: JClass<'a>,
-    number: jlong,
-    unlimited: jboolean,
-) -> Bytes {
-    env.with_env(|env| {
+    /// The next entry, or null if there is no new file.
+    fn Java_io_coldframe_spark_NativeStream_fresh(env, number: jlong, unlimited: jboolean) -> Bytes {
         let of = STREAMS.get(number)?;
         let entry = locked(&of).fresh(unlimited)?;
         entry.map_or_else(|| Ok(Bytes::default()), |entry| bytes(env, &entry))
-    })
-    .resolve::<Throw>()
-}
+    }
 
-/// All entries so far.
-// SAFETY: as above.
-#[unsafe(no_mangle)]
-pub(crate) extern "system" fn Java_io_coldframe_spark_NativeStream_all<'a>(
-    mut env: EnvUnowned<'a>,
-    _: JClass<'a>,
-    number: jlong,
-) -> Bytes {
-    env.with_env(|env| {
+    /// All entries so far.
+    fn Java_io_coldframe_spark_NativeStream_all(env, number: jlong) -> Bytes {
         let of = STREAMS.get(number)?;
         let all = locked(&of).all();
         bytes(env, &all)
-    })
-    .resolve::<Throw>()
-}
+    }
 
-/// Lists the files a last time.
-// SAFETY: as above.
-#[unsafe(no_mangle)]
-pub(crate) extern "system" fn Java_io_coldframe_spark_NativeStream_freeze<'a>(
-    mut env: EnvUnowned<'a>,
-    _: JClass<'a>,
-    number: jlong,
-) {
-    env.with_env(|_| {
+    /// Lists the files a last time.
+    fn Java_io_coldframe_spark_NativeStream_freeze(_, number: jlong) {
         let of = STREAMS.get(number)?;
         locked(&of).freeze()?;
-        Ok::<_, Failure>(())
-    })
-    .resolve::<Throw>();
-}
+        Ok(())
+    }
 
-/// The tasks of a batch, as [`crate::plan::planned`] writes them.
-// SAFETY: as above.
-#[unsafe(no_mangle)]
-pub(crate) extern "system" fn Java_io_coldframe_spark_NativeStream_plan<'a>(
-    mut env: EnvUnowned<'a>,
-    _: JClass<'a>,
-    number: jlong,
-    from: jlong,
-    to: jlong,
-    request: JByteArray<'a>,
-) -> Bytes {
-    env.with_env(|env| {
+    /// The tasks of a batch, as [`crate::plan::planned`] writes them.
+    fn Java_io_coldframe_spark_NativeStream_plan(env, number: jlong, from: jlong, to: jlong, request: JByteArray<'_>) -> Bytes {
         let request = env.convert_byte_array(&request)?;
         let of = STREAMS.get(number)?;
         let planned = locked(&of).plan(from, to, &request)?;
         bytes(env, &planned.to_bytes()?)
-    })
-    .resolve::<Throw>()
-}
+    }
 
-/// Frees a stream.
-// SAFETY: as above.
-#[unsafe(no_mangle)]
-pub(crate) extern "system" fn Java_io_coldframe_spark_NativeStream_close<'a>(
-    mut env: EnvUnowned<'a>,
-    _: JClass<'a>,
-    number: jlong,
-) {
-    env.with_env(|_| {
+    /// Frees a stream.
+    fn Java_io_coldframe_spark_NativeStream_close(_, number: jlong) {
         STREAMS.remove(number);
-        Ok::<_, Failure>(())
-    })
-    .resolve::<Throw>();
+        Ok(())
+    }
 }

@@ -251,7 +251,12 @@ impl TableFile for KuduTable {
                 "{tablets} in the directory without a super block (tablet-meta/{first}), of this table or another one: their rows cannot be read (complete=True treats this as damage, complete=False accepts it)"
             ));
         }
-        Ok(texts.into_iter().map(Notice::PartialTable).collect())
+        let unreadable = Damage::notice(self.located.unreadable.iter().map(|tablet| &tablet.fault.damage));
+        Ok(texts.into_iter().map(Notice::PartialTable).chain(unreadable).collect())
+    }
+
+    fn notices_by_reading(&self) -> Result<Vec<Notice>> {
+        Ok(Damage::notice(&verify::missing_blocks(&self.located)?).into_iter().collect())
     }
 
     fn splits(&self, target: u64) -> Result<Vec<Split>> {

@@ -1,5 +1,9 @@
 //! Verifies what a scan of the latest rows does not read.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+
 use coldframe_cfile::CFileTable;
 use coldframe_core::{Damage, Error, Fault, Result, TableFile, scan};
 
@@ -44,4 +48,21 @@ fn check(table: &LocatedTable, block: &Block<'_>) -> Result<(String, u64, Vec<Da
         scan::verify(&file, |_| Ok::<(), Error>(()))?.damage
     };
     Ok((open.path, open.offset, damage))
+}
+
+/// The blocks of the newest rows that are missing or cut, as their index and the lengths of files show.
+pub(crate) fn missing_blocks(table: &LocatedTable) -> Result<Vec<Damage>> {
+    let (mut all, mut lengths) = (Vec::new(), HashMap::new());
+    for block in blocks(table).into_iter().filter(|block| block.scanned) {
+        let store = &block.tablet.server.store;
+        let known = match lengths.entry(Arc::as_ptr(&block.tablet.server)) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(server) => server.insert(store.lengths()?),
+        };
+        match store.check_presence(block.id, known) {
+            Err(e) if Fault::is(&e) => all.push(Damage::from_error(&e.within(block.name), 0..0, None)),
+            checked => checked?,
+        }
+    }
+    Ok(all)
 }

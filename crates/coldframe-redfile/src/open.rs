@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use coldframe_core::io::{Folder, Window};
-use coldframe_core::{Error, ErrorContext, ReadAt, Result};
+use coldframe_core::{Damage, Error, ErrorContext, ReadAt, Result};
 use coldframe_encoding::codec::hadoop::HadoopCodec;
 
 use self::groups::{Chunk, Collect, DataFile, Group};
@@ -148,6 +148,22 @@ impl RawFile {
     /// by index, and then the pages are examined when the file is opened.
     pub(crate) fn ambiguous(&self) -> bool {
         self.resolved.get().is_some_and(|(_, ambiguous)| *ambiguous)
+    }
+
+    /// The chunks with values that begin after the end of their file.
+    pub(crate) fn cut_chunks(&self) -> impl Iterator<Item = Damage> {
+        self.groups.iter().flat_map(|group| {
+            let is_cut = |chunk: &&Chunk| {
+                chunk.range.is_empty() && chunk.metadata.as_ref().is_ok_and(|known| known.num_values > 0)
+            };
+            group.chunks.iter().filter(is_cut).take(1).map(|chunk| {
+                let part = self.parts.get(chunk.source);
+                let (name, len) = part.map_or((None, 0), |part| (part.name.as_ref(), part.source.len()));
+                let name = name.map_or_else(String::new, |name| format!(" of {name}"));
+                let e = Error::corrupt(format!("expected pages, found the end{name} after {len} bytes"));
+                Damage::from_error(&e.within(group.name()), len..len, Some(group.rows))
+            })
+        })
     }
 
     /// The leaves that are declared text but are not UTF-8. One page of each such leaf is examined. If that

@@ -97,12 +97,14 @@ impl TableFile for RedFile {
     }
 
     fn notices(&self) -> Result<Vec<Notice>> {
+        let cut: Vec<Damage> = self.raw.cut_chunks().collect();
+        let unreadable = Damage::notice(&cut);
         if !self.raw.ambiguous() {
-            return Ok(Vec::new());
+            return Ok(unreadable.into_iter().collect());
         }
         let text = "the bytes do not determine the dialect of this Redfile; little endian is assumed \
          (dialect=\"redelm-a\" is big endian)";
-        Ok(vec![Notice::AmbiguousDialect(text.to_owned())])
+        Ok([Notice::AmbiguousDialect(text.to_owned())].into_iter().chain(unreadable).collect())
     }
 
     fn splits(&self, target: u64) -> Result<Vec<Split>> {

@@ -16,6 +16,8 @@ from coldframe.cli.summaries import SUMMARIES
 from coldframe.logs import step
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyspark.sql import SparkSession
 
     from coldframe.pipeline.options import Options
@@ -89,6 +91,19 @@ def _add_conversion(parser: argparse.ArgumentParser) -> None:
         "TABLE",
         "with --adopt: a table, or a pattern of tables, that is to read no file of the source any more: "
         "its files that still lie there are converted; repeatable",
+    )
+    add_choice(
+        parser,
+        "--prove",
+        ["pyiceberg", "spark"],
+        "with --adopt: who reads the rows of a new table before it is verified: PyIceberg alone, or a Spark "
+        "with Iceberg's runtime as well",
+    )
+    add_list_option(
+        parser,
+        "--spark-conf",
+        "KEY=VALUE",
+        "a setting of the Spark session, such as spark.jars=iceberg-spark-runtime.jar; repeatable",
     )
     parser.add_argument(
         "--schema", metavar="TABLES.TOML", help="schemas of the tables (default: SRC/tables.toml, if any)"
@@ -333,16 +348,10 @@ def _migrate(arguments: argparse.Namespace) -> Report:
     from coldframe.pipeline.report.progress import progress_for
     from coldframe.pipeline.report.summary import changes
     from coldframe.pipeline.scheduling import InProcess
-    from coldframe.pipeline.session import in_process, start_session, stop, with_hive
+    from coldframe.pipeline.session import in_process
 
     with contextlib.ExitStack() as stack:
-
-        def session() -> SparkSession:
-            conf = with_hive(arguments.master) if arguments.others == "spark" else None
-            spark = start_session(arguments.master, conf=conf)
-            stack.callback(stop, spark)
-            return spark
-
+        session = _session_of(arguments, stack)
         threads, why = in_process(arguments.master)
         if why is not None:
             print(f"coldframe migrate: {why}: in-process, {threads} threads", file=sys.stderr)
@@ -365,6 +374,21 @@ def _migrate(arguments: argparse.Namespace) -> Report:
         if arguments.summary is not None:
             output.replace_file(arguments.summary, changes(before, report) + "\n")
         return report
+
+
+def _session_of(arguments: argparse.Namespace, stack: contextlib.ExitStack) -> Callable[[], SparkSession]:
+    """A function that starts Spark, and stops it with `stack`."""
+    from coldframe.pipeline.session import start_session, stop, with_hive
+
+    given = pairs(arguments.spark_conf, "--spark-conf")
+
+    def session() -> SparkSession:
+        conf = with_hive(arguments.master) if arguments.others == "spark" else {}
+        spark = start_session(arguments.master, conf={**conf, **given})
+        stack.callback(stop, spark)
+        return spark
+
+    return session
 
 
 @dataclass
@@ -437,15 +461,17 @@ def _adopt(arguments: argparse.Namespace) -> int:
         from coldframe.errors import install_hint, unsupported
 
         raise unsupported(f"adopting without {missing.name}; {install_hint('iceberg')}") from missing
-    if arguments.master is not None:
-        raise ValueError("--master: an adoption works in this process; leave it out")
-    with step(_log, logging.INFO, "adopting %s in %s", arguments.src, arguments.dst):
+    if arguments.master is not None and arguments.prove != "spark":
+        raise ValueError("--master: an adoption works in this process; leave it out, or --prove spark")
+    where = arguments.src, arguments.dst
+    with contextlib.ExitStack() as stack, step(_log, logging.INFO, "adopting %s in %s", *where):
         adoption = adopt_in_place(
             arguments.src,
             arguments.dst,
             _options(arguments),
             tables=arguments.schema,
             plan=arguments.dry_run,
+            spark=_session_of(arguments, stack),
         )
     if arguments.json:
         print(json.dumps(adoption.to_json(), indent=1, default=str))

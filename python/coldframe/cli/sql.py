@@ -34,6 +34,7 @@ from coldframe.cli.parquet_side import is_parquet
 from coldframe.cli.reading import rows_of
 from coldframe.cli.sinks import write_rows
 from coldframe.errors import NotFoundError, install_hint, unsupported
+from coldframe.named_tables import by_hive_names
 from coldframe.sources import open_store, scheme_of
 from coldframe.table_listing import FoundTable, tables
 
@@ -257,19 +258,6 @@ class Session:
         if self.tables:
             return f"{first} The tables are: {', '.join(sorted(self.tables))}"
         return f"{first} Name a file or directory in quotes, or give the tables' directory by --in"
-
-
-def by_hive_names(known: Mapping[str, FoundTable]) -> dict[str, FoundTable]:
-    """The tables of a copied warehouse by their names in Hive: `sales.orders`, or `orders` if it is unique.
-
-    Such a table lies in a folder `sales.db/orders`, so its own name ends with `sales.db.orders`.
-    """
-    named: dict[str, list[FoundTable]] = {}
-    for name, table in known.items():
-        if (match := re.search(r"(?:^|\.)([^.]+)\.db\.([^.]+)$", name)) is not None:
-            for short in (".".join(match.groups()), match[2]):
-                named.setdefault(short, []).append(table)
-    return {name: some[0] for name, some in named.items() if len(some) == 1 and name not in known}
 
 
 def _quoted(name: str) -> str:

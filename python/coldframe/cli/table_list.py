@@ -8,11 +8,11 @@ from typing import Any
 
 from coldframe import writing
 from coldframe._coldframe import shown
-from coldframe.byte_size import size_text
+from coldframe.byte_size import counted, size_text
 from coldframe.cli import output
 from coldframe.cli.options import Commands, add_command, add_storage_option, pairs, prints_json
 from coldframe.hive.addresses import is_metastore
-from coldframe.table_listing import Estate, FoundTable, survey
+from coldframe.table_listing import FoundTable, Survey, survey
 
 
 def add_parsers(commands: Commands) -> None:
@@ -117,13 +117,13 @@ def _record(table: FoundTable, *, is_foreign: bool) -> dict[str, Any]:
     return {**record, "path": shown(table.path), "is_foreign": is_foreign}
 
 
-def _print_remarks(estate: Estate) -> None:
+def _print_remarks(estate: Survey) -> None:
     """What the table does not show, on standard error."""
     for table in estate.tables:
         if table.problem is not None:
             output.complain(f"{table.name}: {table.problem}")
         if table.damaged:
-            output.complain(f"{table.name}: {table.damaged:,} files whose bytes have no known format")
+            output.complain(f"{table.name}: {counted(table.damaged, 'file')} of no known format")
         for text in table.damage:
             output.complain(f"{table.name}: damaged: {text}")
     for text in dict.fromkeys(text for table in estate.tables for text in table.missing):
@@ -131,13 +131,13 @@ def _print_remarks(estate: Estate) -> None:
     if estate.others:
         kinds = ", ".join(sorted({table.format for table in estate.others}))
         output.complain(
-            f"{len(estate.others):,} of them in formats that other programs read ({kinds}): migrate leaves "
-            "them out"
+            f"{counted(len(estate.others), 'table')} in formats that other programs read ({kinds}), left out "
+            "by migrate"
         )
     if estate.stray:
         files, size = sum(group.files for group in estate.stray), sum(group.bytes for group in estate.stray)
         kinds = ", ".join(sorted({group.kind for group in estate.stray}))
-        output.complain(f"{files:,} other files, {size_text(size)}, belong to no table ({kinds})")
+        output.complain(f"outside of tables: {counted(files, 'file')}, {size_text(size)} ({kinds})")
     for text in estate.unread[:_MAX_UNREAD]:
         output.complain(text)
     if (more := len(estate.unread) - _MAX_UNREAD) > 0:

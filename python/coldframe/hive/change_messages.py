@@ -42,6 +42,48 @@ class NewPartition(Message):
     )
 
 
+def _kind(number: int, name: str) -> Field:
+    return number, TType.I32, name, None
+
+
+class HiveObject(Message):
+    """What a privilege is for. `kind`: 3 for a table."""
+
+    thrift_spec = spec(
+        _kind(1, "kind"), text(2, "database"), text(3, "name"), texts(4, "partition"), text(5, "column")
+    )
+
+
+class Grant(Message):
+    """A privilege, and who has granted it."""
+
+    thrift_spec = spec(
+        text(1, "privilege"),
+        _kind(2, "time"),
+        text(3, "grantor"),
+        _kind(4, "grantor_kind"),
+        (5, TType.BOOL, "may_grant", None),
+    )
+
+
+class Privilege(Message):
+    """A privilege of a user (1), a role (2) or a group (3)."""
+
+    thrift_spec = spec(
+        struct(1, "object", HiveObject),
+        text(2, "principal"),
+        _kind(3, "principal_kind"),
+        struct(4, "grant", Grant),
+        text(5, "authorizer"),
+    )
+
+
+class Privileges(Message):
+    """Privileges to grant."""
+
+    thrift_spec = spec(many(1, "privileges", Privilege))
+
+
 _NOTHING: tuple[Any, ...] = ()
 _NAMES: tuple[Field, ...] = ((1, TType.STRING, "database", TEXT), (2, TType.STRING, "table", TEXT))
 
@@ -59,6 +101,16 @@ DROP_PARTITION = call(
     (4, TType.BOOL, "delete_data", None),
     answer=(0, TType.BOOL, "success", None),
 )
+LIST_PRIVILEGES = call(
+    "list_privileges",
+    text(1, "principal"),
+    _kind(2, "principal_kind"),
+    struct(3, "object", HiveObject),
+    answer=many(0, "success", Privilege),
+)
+GRANT_PRIVILEGES = call(
+    "grant_privileges", struct(1, "privileges", Privileges), answer=(0, TType.BOOL, "success", None)
+)
 
 __all__ = [
     "ADD_PARTITIONS",
@@ -67,8 +119,13 @@ __all__ = [
     "CREATE_DATABASE",
     "CREATE_TABLE",
     "DROP_PARTITION",
+    "GRANT_PRIVILEGES",
+    "LIST_PRIVILEGES",
     "Call",
     "Column",
     "Database",
+    "HiveObject",
     "NewPartition",
+    "Privilege",
+    "Privileges",
 ]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from thrift.Thrift import TType
 
@@ -20,6 +21,8 @@ from coldframe.hive.raw import Fields, RawAnswer, RawMessage
 from coldframe.hive.reader import MetastoreRefusal
 
 PARTITIONS_AT_ONCE = 500
+_TABLE = 3
+_PRINCIPALS = {1: "user", 2: "role", 3: "group"}
 _WHOLE_REQ = replace(messages.GET_TABLE_REQ, answer=RawAnswer)
 _WHOLE = replace(messages.GET_TABLE, answer=RawAnswer)
 _ALTER_WHOLE = replace(changes.ALTER_TABLE, arguments=RawMessage)
@@ -74,6 +77,22 @@ class MetastoreWriter(Metastore):
                 f"{after.storage.location}"
             )
 
+    def grant_as(self, database: str, name: str, to: str) -> list[str]:
+        """Grants on a table what the metastore knows to be granted on another one, as a whole. Returns the
+        privileges that are new, in words.
+        """
+        there = {_key(privilege) for privilege in self._privileges(database, to)}
+        granted = [each for each in self._privileges(database, name) if _key(each) not in there]
+        for privilege in granted:
+            privilege.object.name = to
+        if granted:
+            self.call(changes.GRANT_PRIVILEGES, privileges=changes.Privileges(privileges=granted))
+        return sorted(f"{each.grant.privilege} to {_principal(each)}" for each in granted)
+
+    def _privileges(self, database: str, name: str) -> list[Any]:
+        of = changes.HiveObject(kind=_TABLE, database=database, name=name)
+        return self._list(self.call(changes.LIST_PRIVILEGES, object=of), changes.Privilege)
+
     def _whole(self, database: str, name: str) -> Fields:
         """All fields of a table in the metastore, including fields that this package does not know."""
         request = messages.TableRequest(database=database, table=name)
@@ -110,6 +129,15 @@ class MetastoreWriter(Metastore):
                 values=list(partition.values),
                 delete_data=False,
             )
+
+
+def _key(privilege: Any) -> tuple[Any, ...]:
+    grant = privilege.grant
+    return grant.privilege, privilege.principal, privilege.principal_kind, grant.grantor, grant.may_grant
+
+
+def _principal(privilege: Any) -> str:
+    return f"{_PRINCIPALS.get(privilege.principal_kind, 'principal')} {privilege.principal}"
 
 
 def _groups(partitions: Sequence[PartitionDefinition]) -> Iterable[Sequence[PartitionDefinition]]:

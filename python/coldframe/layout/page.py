@@ -10,7 +10,7 @@ from importlib.resources import files
 from typing import Any
 
 from coldframe import __version__
-from coldframe.byte_size import size_text
+from coldframe.byte_size import counted, size_text
 from coldframe.cli.output import cell_text, to_json_value
 from coldframe.file import File
 from coldframe.html_page import html_page, json_for_html
@@ -99,7 +99,7 @@ def _damage(root: Spot, layout: Layout) -> str:
         return f'<p class="good">No damage found (checked: {escape(looked)}).</p>'
     has_files = any(spot.within is not None for spot, _ in broken)
     rows = [_damage_row(spot, place, has_files) for spot, place in broken]
-    places = "1 place" if len(broken) == 1 else f"{len(broken):,} places"
+    places = counted(len(broken), "place")
     headers = ["file", *_OFFSETS] if has_files else _OFFSETS
     return _table(f"Damaged in {places}", [*headers, "what", "why"], rows, kind="bad", folded=True)
 

@@ -34,6 +34,8 @@ from coldframe.hive.addresses import is_metastore
 from coldframe.pipeline.adopt import REPORT as ADOPTIONS
 from coldframe.pipeline.adopt import Adoption
 from coldframe.pipeline.adopt import adopt as run_adoption
+from coldframe.pipeline.adopt.spark_proof import reader_of
+from coldframe.pipeline.adopt.switching import unswitch as unswitch_adopted
 from coldframe.pipeline.file_access import StorageOptions, root_of
 from coldframe.pipeline.options import Options, minutes_of
 from coldframe.pipeline.plan.plan_tables import in_order, plan_tables
@@ -126,6 +128,7 @@ def migrate(
     verify: bool = True,
     fresh: bool = False,
     adopt: bool = False,
+    prove: str = "pyiceberg",
     detach: Sequence[str] = (),
     order: str = "listed",
     waves: Sequence[str] = (),
@@ -200,6 +203,8 @@ def migrate(
             complete.
         adopt: makes Iceberg tables over the files where they are, and converts only files that no metadata
             can make right; works in this process, without `spark`: see docs/adopting.md.
+        prove: who must read the rows of an adopted table before it is verified: `"pyiceberg"`; or `"spark"`,
+            PyIceberg and `spark`, a session with Iceberg's runtime.
         detach: names or patterns of adopted tables whose files in the source are converted as well.
         order: which tables are converted first: as `"listed"`, by `"size"` (the largest first), `"age"` (the
             oldest first) or `"name"`.
@@ -229,6 +234,7 @@ def migrate(
         verify=verify,
         fresh=fresh,
         adopt=adopt,
+        prove=prove,
         detach=tuple(detach),
         metastore=metastore,
         tables=tuple(only),
@@ -257,9 +263,21 @@ def adopt_in_place(
     *,
     tables: _Tables = None,
     plan: bool = False,
+    spark: SparkSession | Callable[[], SparkSession] | InProcess | None = None,
 ) -> Adoption:
-    """The adoption that `options` describe, and its page. `plan`: writes nothing."""
-    adoption = run_adoption(src, dst, options, tables=tables, plan=plan)
+    """The adoption that `options` describe, and its page. `plan`: writes nothing. `spark`: with the option
+    `prove="spark"`, the session that reads the new tables.
+    """
+    reader = None
+    if options.prove == "spark" and not plan:
+        if spark is None or isinstance(spark, InProcess):
+            raise ValueError(
+                "prove: Spark is to read the tables: give a session, or a function that starts one"
+            )
+        reader = reader_of(spark)
+        # Without Iceberg's runtime, nothing is decoded in vain.
+        _ = reader.spark
+    adoption = run_adoption(src, dst, options, tables=tables, plan=plan, spark=reader)
     if not plan:
         write_page(adoption, options)
     return adoption
@@ -276,7 +294,7 @@ def migrate_with(
 ) -> Report:
     """As `migrate`, with its keyword arguments as an `Options` object."""
     if options.adopt:
-        return adopt_in_place(src, dst, options, tables=tables)
+        return adopt_in_place(src, dst, options, tables=tables, spark=spark)
     started = time.time()
     target = _target_of(options)
     _check_switch(src, dst, options)
@@ -529,6 +547,8 @@ def unswitch(dst: str | os.PathLike[str], *, storage_options: StorageOptions = N
     destination = open_destination(root_of(dst), storage_options)
     if not destination.has(HOME):
         raise NotFoundError(f"{destination.root}: no migration has been here")
+    if destination.stat(ADOPTIONS) is not None:
+        return unswitch_adopted(destination)
     state, _ = read_state(destination)
     with Journal(destination, keep_replaced=_has_log(state)) as journal:
         return unswitch_names(journal)

@@ -44,6 +44,7 @@ _WHY_NOT_ADOPTED = {
     "file outside of the table's directory"
 }
 _CHOICES = {
+    "prove": ("pyiceberg", "spark"),
     "on_error": ("raise", "skip", "quarantine"),
     "on_vanished": ("fail", "keep", "remove"),
     "archived_rows": ("ask", "keep", "drop"),
@@ -64,6 +65,8 @@ class Options:
     """The format of the files of an Iceberg table: Parquet or ORC."""
     adopt: bool = False
     """Whether files stay where they are, below an Iceberg table over them."""
+    prove: str = "pyiceberg"
+    """Who reads an adopted table before it is called verified: PyIceberg, or Spark as well."""
     detach: tuple[str, ...] = ()
     """Names or patterns of adopted tables that no longer read the source: all their files are converted."""
     on_error: str = "raise"
@@ -137,6 +140,8 @@ class Options:
             raise ValueError("max_bytes_per_second must be at least 1")
         if self.window is not None:
             minutes_of(self.window)
+        if self.prove != "pyiceberg" and not self.adopt:
+            raise ValueError("prove: only for adopted tables; pass adopt as well")
         if self.detach and not self.adopt:
             raise ValueError("detach: only adopted tables read files of the source; pass adopt as well")
         if self.adopt and (self.order != "listed" or self.waves or self.max_bytes_per_second or self.window):
@@ -146,7 +151,7 @@ class Options:
         if self.catalog is not None and (self.to == "iceberg") == is_metastore(self.catalog):
             expected = "a name in PyIceberg's configuration" if self.to == "iceberg" else "thrift://host:9083"
             raise ValueError(f"catalog of {self.to} tables: expected {expected}, found {self.catalog}")
-        if self.switch and (self.catalog is None or not is_metastore(self.catalog)):
+        if self.switch and (self.catalog is None or not (self.adopt or is_metastore(self.catalog))):
             raise ValueError("switch: the catalog must be the Hive metastore of the source")
         if self.catalog is not None and self.to not in _REGISTERED:
             raise ValueError(f"catalog: {self.to} tables cannot be registered in one")

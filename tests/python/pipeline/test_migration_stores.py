@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from servers import S3, Hdfs
+from servers import S3
 
 import coldframe as cf
 from coldframe.hive.definition import Column, Definition, PartitionDefinition, Storage
@@ -59,20 +59,6 @@ class Place:
             if name.endswith(".parquet"):
                 cells += pq.read_table(io.BytesIO(self.store.read(name)))[column].to_pylist()
         return sorted(cells)
-
-
-@pytest.fixture(scope="module")
-def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3]:
-    server = S3(tmp_path_factory.mktemp("s3"))
-    yield server
-    server.stop()
-
-
-@pytest.fixture(scope="module")
-def hdfs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hdfs]:
-    server = Hdfs(tmp_path_factory.mktemp("hdfs"))
-    yield server
-    server.stop()
 
 
 WAYS = ["local-s3", "s3-local", "hdfs-hdfs", "hdfs-s3"]

@@ -32,6 +32,7 @@ PAYLOADS = (
 )
 MODEL = "org.apache.hudi.common.model."
 PARTITIONS = ("eu", "us", "p=q", "a b", "")
+DAYS = ("2020-01-01", "2020-02-29", "1969-12-31")
 
 
 def session(bundle: str) -> SparkSession:
@@ -65,6 +66,7 @@ class Table:
         self.merges = dice.random() < 0.75
         self.version = "6" if release.startswith("0.") else dice.choice(["6", "8", "9"])
         self.keeps_deleted = dice.random() < 0.3
+        self.partitions: tuple[str, ...] = PARTITIONS
         self.options = {
             "hoodie.table.name": name,
             "hoodie.datasource.write.table.type": "MERGE_ON_READ" if self.merges else "COPY_ON_WRITE",
@@ -96,6 +98,8 @@ class Table:
             options["hoodie.datasource.write.partitionpath.urlencode"] = dice.choice(
                 ["true", "true", "false"]
             )
+            if dice.random() < 0.15:
+                options |= self.by_month()
         if dice.random() < 0.6:
             options["hoodie.datasource.write.payload.class"] = MODEL + dice.choice(PAYLOADS)
         elif self.version != "6":
@@ -123,16 +127,32 @@ class Table:
             options["hoodie.keep.max.commits"] = "3"
         return options
 
+    def by_month(self) -> dict[str, str]:
+        """A folder for each month of a column of days."""
+        self.partitions = DAYS
+        dates = {
+            "timestamp.type": "DATE_STRING",
+            "input.dateformat": "yyyy-MM-dd",
+            "output.dateformat": "yyyy/MM",
+        }
+        prefixes = ("hoodie.keygen.timebased.", "hoodie.deltastreamer.keygen.timebased.")
+        return {
+            "hoodie.datasource.write.keygenerator.class": "org.apache.hudi.keygen.TimestampBasedKeyGenerator",
+            "hoodie.datasource.write.hive_style_partitioning": "false",
+            "hoodie.datasource.write.partitionpath.urlencode": "false",
+            **{prefix + key: value for prefix in prefixes for key, value in dates.items()},
+        }
+
     def value(self, *values: Any) -> Any:
         return self.dice.choice((*values, None))
 
     def rows(self) -> DataFrame:
         dice = self.dice
-        part = dice.choice([2, 2, len(PARTITIONS)])
+        part = dice.choice([2, 2, len(self.partitions)])
         data = [
             (
                 f"id-{key:02}",
-                PARTITIONS[key % part],
+                self.partitions[key % part],
                 dice.randint(1, 9),
                 self.value("a", "", "ü"),
                 self.value(1.5, -0.0),
@@ -167,7 +187,8 @@ class Table:
         options = {**self.options, "hoodie.datasource.write.operation": operation}
         if operation == "delete_partition":
             hive = self.options["hoodie.datasource.write.hive_style_partitioning"] == "true"
-            options["hoodie.datasource.write.partitions.to.delete"] = "part=eu" if hive else "eu"
+            folder = "2020/01" if self.partitions is DAYS else "eu"
+            options["hoodie.datasource.write.partitions.to.delete"] = f"part={folder}" if hive else folder
         frame.write.format("hudi").options(**options).mode("append").save(self.path)
 
     def step(self, operation: str) -> None:

@@ -64,6 +64,11 @@ impl Region {
         Self { encoded: encoded.to_owned(), id: 0, start, end, listed: None, known: None }
     }
 
+    /// Whether a description states the region's rows.
+    pub(crate) fn is_described(&self) -> bool {
+        self.id != 0
+    }
+
     /// The end of the region's rows, excluded; `None` for the last region.
     pub(crate) fn upper(&self) -> Option<&[u8]> {
         Some(self.end.as_slice()).filter(|end| !end.is_empty())

@@ -293,7 +293,7 @@ impl Shared {
     }
 
     /// The unopened files of a family.
-    fn unopened(&self, region: &Region, place: usize) -> Result<Vec<Result<UnopenedFile>>> {
+    pub(crate) fn unopened(&self, region: &Region, place: usize) -> Result<Vec<Result<UnopenedFile>>> {
         if let Some(known) = &region.known {
             return Ok(known.get(place).into_iter().flatten().cloned().map(Ok).collect());
         }
@@ -313,7 +313,7 @@ impl Shared {
         };
         let all = names.into_iter().filter_map(|(name, len)| {
             let parsed = StoreName::parse(&name, &self.table, &family.name)?;
-            Some(self.locate(&folder, name, parsed, len))
+            Some(self.locate(region, join(&folder, &name), parsed, len))
         });
         let mut all: Vec<_> = all.collect();
         if self.with_logs {
@@ -326,14 +326,15 @@ impl Shared {
         Ok(all)
     }
 
+    /// `path`: the file in the region's folder.
     fn locate(
         &self,
-        folder: &str,
-        name: String,
+        region: &Region,
+        path: String,
         parsed: StoreName,
         len: Option<u64>,
     ) -> Result<UnopenedFile> {
-        let path = join(folder, &name);
+        let name = path.rsplit('/').next().unwrap_or_default().to_owned();
         Ok(match parsed {
             StoreName::Own => UnopenedFile { name, place: FileLocation::Own(path), half: None, len },
             // The length in the listing is the length of the link itself, not of the file.
@@ -344,6 +345,7 @@ impl Shared {
                 let bytes = self.root.read(&path, &self.options.limits).map_err(Error::of_named_file)?;
                 let reference = messages::reference(&bytes, &self.options.limits);
                 let half = reference.and_then(|r| r.half().map(|(row, top)| (row.to_vec(), top)));
+                let half = half.and_then(|half| self.check_half(region, &at, &half).map(|()| half));
                 let half = half.within(|| format!("reference {path}"))?;
                 UnopenedFile { name, place: FileLocation::Elsewhere(at), half: Some(half), len: None }
             }
@@ -376,6 +378,9 @@ impl Shared {
             };
             let half = file.reference.as_ref().map(|r| r.half().map(|(row, top)| (row.to_vec(), top)));
             let half = half.transpose().within(|| "snapshot manifest")?;
+            if let Some(half) = &half {
+                self.check_half(region, &place, half).within(|| "snapshot manifest")?;
+            }
             let len = file.size.filter(|_| half.is_none());
             Ok(UnopenedFile { name, place: FileLocation::Elsewhere(place), half, len })
         });

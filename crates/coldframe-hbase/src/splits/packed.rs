@@ -15,7 +15,7 @@ use coldframe_core::{Error, Fault, OpenOptions, Piece, Result, Split};
 use prost::Message;
 
 use crate::layout::names::{FileAt, TableName};
-use crate::layout::proto::TableSchema;
+use crate::layout::proto::{FamilyFiles, TableSchema};
 use crate::open::{OpenTable, SnapshotInfo, tables};
 use crate::options::Options;
 use crate::regions::alive::Region;
@@ -188,6 +188,11 @@ struct PackedRegion {
     upper: Option<Vec<u8>>,
     #[prost(bool, tag = "9")]
     first: bool,
+    /// What a snapshot lists, if not all of its files can be located.
+    #[prost(bool, tag = "10")]
+    is_listed: bool,
+    #[prost(message, repeated, tag = "11")]
+    listed: Vec<FamilyFiles>,
 }
 
 /// A store file.
@@ -264,6 +269,7 @@ impl PackedSplit {
     fn take_region(&mut self, region: &Region, of: &RegionData, range: &Range<u64>) {
         let Rows { lower, upper, first } = splits::rows_between(region, range, &of.cuts);
         let by_family = of.files.iter().flatten().enumerate();
+        let listed = region.listed.as_ref().filter(|_| of.files.is_none());
         self.region = Some(PackedRegion {
             encoded: region.encoded.clone(),
             id: region.id,
@@ -274,6 +280,8 @@ impl PackedSplit {
             lower,
             upper,
             first,
+            is_listed: listed.is_some(),
+            listed: listed.cloned().unwrap_or_default(),
         });
         (self.servers, self.own) = (of.servers.clone(), of.own.clone());
     }
@@ -318,7 +326,7 @@ impl PackedSplit {
 
 impl PackedRegion {
     fn into_region(self, families: usize) -> Result<(Region, Rows)> {
-        let Self { encoded, id, start, end, is_known, files, lower, upper, first } = self;
+        let Self { encoded, id, start, end, is_known, files, lower, upper, first, is_listed, listed } = self;
         let mut known: FilesOfFamilies = vec![Vec::new(); families];
         for file in files {
             let family = usize::try_from(file.family).ok().and_then(|i| known.get_mut(i));
@@ -326,7 +334,8 @@ impl PackedRegion {
             family.push(file.into_file()?);
         }
         let known = is_known.then(|| Arc::new(known));
-        let region = Region { id, start, end, known, ..Region::whole(&encoded) };
+        let listed = is_listed.then_some(listed);
+        let region = Region { id, start, end, known, listed, ..Region::whole(&encoded) };
         Ok((region, Rows { lower, upper, first }))
     }
 }

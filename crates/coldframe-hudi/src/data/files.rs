@@ -47,6 +47,8 @@ pub(crate) struct Slice {
     pub missing: Vec<Named>,
     /// Logs with records, and the commits of which each must have a block.
     pub logged: Vec<Named>,
+    /// Whether the group has logs over this base file, those of commits after the view too.
+    pub has_logs: bool,
 }
 
 /// A file that a commit names.
@@ -161,6 +163,7 @@ impl Group {
         let slice = Slice {
             partition: key.0.clone(),
             file_id: key.1.clone(),
+            has_logs: !logs.is_empty() || self.is_logged_later(after, timeline),
             base,
             logs,
             missing: Vec::new(),
@@ -182,6 +185,17 @@ impl Group {
         let mut logs: Vec<&Log> = self.logs.iter().filter(|(.., file)| counts(file)).collect();
         logs.sort_by(|a, b| (&a.2.instant, a.0, &a.1).cmp(&(&b.2.instant, b.0, &b.1)));
         logs.into_iter().map(|(.., file)| file.clone()).collect()
+    }
+
+    /// Layout 2: whether a commit after the view wrote a log before the group's next base file.
+    fn is_logged_later(&self, base: Option<&str>, timeline: &Timeline) -> bool {
+        let next = self.bases.keys().find(|instant| base.is_none_or(|base| instant.as_str() > base));
+        timeline.by_completion
+            && self.logs.iter().any(|(.., file)| {
+                timeline.completion(&file.instant).is_some_and(|at| {
+                    base.is_none_or(|base| at >= base) && next.is_none_or(|next| at < next.as_str())
+                })
+            })
     }
 
     /// Layout 2: the logs of commits that were completed after the base file's instant.

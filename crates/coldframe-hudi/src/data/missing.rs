@@ -39,7 +39,8 @@ pub(crate) fn add_missing(
         }
     }
     for ((partition, file_id), Lost { missing, logged }) in lost {
-        slices.push(Slice { partition, file_id, base: None, logs: Vec::new(), missing, logged });
+        let has_logs = missing.iter().any(|file| file.is_log);
+        slices.push(Slice { partition, file_id, base: None, logs: Vec::new(), missing, logged, has_logs });
     }
     Ok(())
 }

@@ -16,6 +16,7 @@ use crate::data::history::History;
 use crate::data::keys::Keys;
 use crate::data::missing;
 use crate::data::options::{HudiReader, OpenOptions};
+use crate::data::partition;
 use crate::data::properties::Properties;
 use crate::data::rules::{Reading, Rules};
 use crate::data::table_schema::Columns;
@@ -76,6 +77,7 @@ pub(crate) fn open(
     lacking.extend(
         properties.is_cut().then(|| "its `hoodie.properties` ends in the middle of a line".to_owned()),
     );
+    lacking.extend(hidden_dates(&properties, &shown, &slices, reading));
     let merges = !matches!(shown, Shown::ReadOptimized { .. }) && slices.iter().any(|s| !s.logs.is_empty());
     // A table that is read without logs merges nothing, whatever its rules are.
     let (rules, keys) = match merges {
@@ -108,6 +110,25 @@ pub(crate) fn open(
         history,
         sources,
         lacking,
+    })
+}
+
+/// The dates that Hudi hides by nulls, if there are any.
+fn hidden_dates(
+    properties: &Properties,
+    shown: &Shown,
+    slices: &[Slice],
+    reading: Reading,
+) -> Option<String> {
+    let lost = partition::lost_by_merging(properties, reading);
+    let count = slices.iter().filter(|slice| slice.has_logs).count();
+    let is_hidden = !lost.is_empty() && count > 0 && matches!(shown, Shown::Snapshot { .. });
+    is_hidden.then(|| {
+        format!(
+            "{} is null in {count} of its file groups, as in Hudi's reader, which loses this column where a payload class \
+             merges logs. The files have the values",
+            lost.join(", ")
+        )
     })
 }
 

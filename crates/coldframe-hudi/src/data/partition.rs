@@ -4,6 +4,9 @@
 //! The value of the path is shown only where Hudi's own reader shows it. For a partition of nulls and empty texts, that
 //! is null: in Hudi 1.x always, in Hudi 0.x if no logs are merged and all commits are shown. In the same views, Hudi 0.x
 //! shows a date in the form of the path.
+//!
+//! A table of Hudi 1.x that is merged by a payload class (merge mode `CUSTOM`) loses the dates that its folders shorten:
+//! Hudi's reader shows null for them in each file group with logs, and so does this. The table warns of it.
 
 use std::sync::Arc;
 
@@ -19,6 +22,9 @@ const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 /// The folder of rows without a value before that, whose name its readers show.
 const OLD_NULL: &str = "default";
 
+/// The property with the partition fields.
+const FIELDS: &str = "hoodie.table.partition.fields";
+
 /// The facts that decide whether partition values come from the files or from the path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reads {
@@ -28,6 +34,8 @@ pub(crate) struct Reads {
     pub merges: bool,
     /// Whether only the rows of some commits are shown.
     pub incremental: bool,
+    /// Whether the file group has logs.
+    pub has_logs: bool,
     /// Whether the files lack the partition columns.
     pub required: bool,
 }
@@ -39,11 +47,10 @@ pub(crate) fn constants(
     partition: &str,
     reads: Reads,
 ) -> Vec<(String, ArrayRef)> {
-    let fields = properties.list("hoodie.table.partition.fields");
-    let names: Vec<&str> = fields.iter().map(|f| f.split(':').next().unwrap_or(f)).collect();
+    let fields = properties.list(FIELDS);
+    let names: Vec<&str> = fields.iter().map(|field| name(field)).collect();
     let dropped = properties.is("hoodie.datasource.write.drop.partition.columns", false) || reads.required;
-    let generator = properties.first(&["hoodie.table.keygenerator.class", "hoodie.table.keygenerator.type"]);
-    let is_dated = generator.is_some_and(|name| name.to_ascii_uppercase().contains("TIMESTAMP"));
+    let is_dated = has_dates(properties);
     let version = properties.number("hoodie.table.version").unwrap_or(0);
     let is_old = reads.reading == Reading::Old;
     let by_path = |text: &str| {
@@ -51,7 +58,16 @@ pub(crate) fn constants(
         let by_old = (is_null || is_dated) && !reads.merges && !reads.incremental;
         dropped || if is_old { by_old } else { is_null }
     };
-    let values = texts(&names, partition).into_iter().filter(|(_, text)| by_path(text));
+    let lost = match reads.has_logs && reads.merges && !reads.incremental {
+        true => lost_by_merging(properties, reads.reading),
+        false => Vec::new(),
+    };
+    let null = |name: &String| {
+        let (_, field) = schema.column_with_name(name)?;
+        Some((name.clone(), new_null_array(field.data_type(), 1)))
+    };
+    let values = texts(&names, partition).into_iter();
+    let values = values.filter(|(name, text)| by_path(text) && !lost.iter().any(|lost| lost == name));
     values
         .filter_map(|(name, text)| {
             let (_, field) = schema.column_with_name(name)?;
@@ -64,7 +80,30 @@ pub(crate) fn constants(
             let value = cast_with_options(&array, field.data_type(), &options).ok()?;
             Some((name.to_owned(), value))
         })
+        .chain(lost.iter().filter_map(null))
         .collect()
+}
+
+/// The partition columns for which Hudi shows null in file groups with logs, though the files have their values.
+pub(crate) fn lost_by_merging(properties: &Properties, reading: Reading) -> Vec<String> {
+    if reading == Reading::Old || properties.get("hoodie.record.merge.mode") != Some("CUSTOM") {
+        return Vec::new();
+    }
+    let all = has_dates(properties);
+    let fields = properties.list(FIELDS).into_iter();
+    let dated = fields.filter(|field| all || field.to_ascii_lowercase().ends_with(":timestamp"));
+    dated.map(|field| name(&field).to_owned()).collect()
+}
+
+/// Whether the table's key generator shortens dates to the names of folders.
+fn has_dates(properties: &Properties) -> bool {
+    let generator = properties.first(&["hoodie.table.keygenerator.class", "hoodie.table.keygenerator.type"]);
+    generator.is_some_and(|name| name.to_ascii_uppercase().contains("TIMESTAMP"))
+}
+
+/// The column in a partition field, which may state a kind of key generator behind it: `day:timestamp`.
+fn name(field: &str) -> &str {
+    field.split(':').next().unwrap_or(field)
 }
 
 /// The text of each partition column. A single column may have a value of several folders.
@@ -113,12 +152,33 @@ mod tests {
         let properties = parse("hoodie.table.partition.fields=p\nhoodie.table.version=6\n");
         let schema = Arc::new(Schema::new(vec![Field::new("p", DataType::Utf8, true)]));
         let is_null = |reading, merges, incremental| {
-            let reads = Reads { reading, merges, incremental, required: false };
+            let reads = Reads { reading, merges, incremental, has_logs: false, required: false };
             !constants(&properties, &schema, "p=__HIVE_DEFAULT_PARTITION__", reads).is_empty()
         };
         for (merges, incremental) in [(false, false), (true, false), (false, true), (true, true)] {
             assert!(is_null(Reading::New, merges, incremental), "{merges} {incremental}");
             assert_eq!(is_null(Reading::Old, merges, incremental), !merges && !incremental);
+        }
+    }
+
+    #[test]
+    fn dates_are_lost_where_a_payload_class_merges_logs() {
+        let schema = Arc::new(Schema::new(vec![Field::new("day", DataType::Utf8, true)]));
+        let shown = |lines: &str, has_logs, merges| {
+            let properties = parse(lines);
+            let reads =
+                Reads { reading: Reading::New, merges, incremental: false, has_logs, required: false };
+            let all = constants(&properties, &schema, "2020/01", reads);
+            all.into_iter().map(|(name, value)| (name, value.null_count())).collect::<Vec<_>>()
+        };
+        let null = [("day".to_owned(), 1)];
+        let by_type = "hoodie.table.keygenerator.type=TIMESTAMP\nhoodie.table.partition.fields=day\n";
+        let by_field = "hoodie.table.keygenerator.type=CUSTOM\nhoodie.table.partition.fields=day:timestamp\n";
+        for lines in [by_type, by_field] {
+            let custom = format!("{lines}hoodie.record.merge.mode=CUSTOM\n");
+            assert_eq!(shown(&custom, true, true), null);
+            assert!(shown(&custom, false, true).is_empty() && shown(&custom, true, false).is_empty());
+            assert!(shown(lines, true, true).is_empty());
         }
     }
 

@@ -95,6 +95,33 @@ impl HudiTable {
         !matches!(self.opened.shown, Shown::ReadOptimized { .. })
     }
 
+    /// A file of a slice that is missing and whose rows no other file can have. Another log may have the blocks of a
+    /// log that is gone. Only reading the logs shows this.
+    fn gone<'a>(&self, slice: &'a Slice) -> Option<&'a Named> {
+        let is_gone = |file: &&Named| !file.is_log || (self.reads_logs() && slice.logs.is_empty());
+        slice.missing.iter().find(is_gone)
+    }
+
+    /// Why rows of a slice cannot be read, as the names and lengths of its files show.
+    fn unreadable(&self, slice: &Slice) -> Option<Damage> {
+        let empty = slice.base.as_ref().filter(|base| base.len == 0);
+        let empty = empty
+            .map(|base| Error::corrupt("expected a base file, found no bytes").within(base.path.clone()));
+        let e = self.gone(slice).map(missing::error).or(empty)?;
+        Some(Damage::from_error(&e.within(format!("file group {}", slice.file_id)), 0..0, None))
+    }
+
+    /// Fails if no log of a slice has the blocks of one that is missing.
+    fn check_logs(&self, slice: &Slice) -> Result<()> {
+        let mut blocks = Vec::new();
+        for file in &slice.logs {
+            let source = self.folder.open(&file.path).map_err(Error::of_named_file)?;
+            self.options.limits.block("a log file", source.len())?;
+            blocks.extend(log::blocks(&source.read(0..source.len())?, &self.options.limits));
+        }
+        missing::check_blocks(&blocks.iter().collect::<Vec<_>>(), &slice.missing, &[])
+    }
+
     /// The columns that a group needs for its rows: the requested ones, and those by which its records are merged.
     fn needed(&self, request: &PlanRequest, with_logs: bool) -> SchemaRef {
         let all = &self.opened.columns.schema;
@@ -120,9 +147,7 @@ impl HudiTable {
         if with_logs && !range.contains(&0) {
             return Ok(SlicePlan::default());
         }
-        // Another log may have the blocks of a log that is gone. Only reading the logs shows this.
-        let is_gone = |file: &&Named| !file.is_log || (self.reads_logs() && !with_logs);
-        if let Some(file) = slice.missing.iter().find(is_gone) {
+        if let Some(file) = self.gone(slice) {
             return Err(missing::error(file));
         }
         let schema = self.needed(request, with_logs);
@@ -138,6 +163,7 @@ impl HudiTable {
                     merges: self.reads_logs()
                         && opened.properties.get("hoodie.table.type") == Some("MERGE_ON_READ"),
                     incremental: self.is_incremental(),
+                    has_logs: slice.has_logs,
                     required: self.source_of(slice).is_some() && self.source_has_partitions(),
                 },
             ),
@@ -302,7 +328,23 @@ impl TableFile for HudiTable {
     }
 
     fn notices(&self) -> Result<Vec<Notice>> {
-        Ok(missing::notices(&self.opened.lacking, self.is_complete))
+        let unreadable: Vec<Damage> =
+            self.opened.slices.iter().filter_map(|slice| self.unreadable(slice)).collect();
+        let lacking = missing::notices(&self.opened.lacking, self.is_complete).into_iter();
+        Ok(lacking.chain(Damage::notice(&unreadable).filter(|_| !self.is_complete)).collect())
+    }
+
+    fn notices_by_reading(&self) -> Result<Vec<Notice>> {
+        let mut unreadable = Vec::new();
+        let has_logs = |slice: &&Arc<Slice>| self.reads_logs() && !slice.logs.is_empty();
+        let is_checked = |slice: &&Arc<Slice>| !slice.missing.is_empty() && self.gone(slice).is_none();
+        for slice in self.opened.slices.iter().filter(has_logs).filter(is_checked) {
+            match self.check_logs(slice).within(|| format!("file group {}", slice.file_id)) {
+                Err(e) if Fault::is(&e) => unreadable.push(Damage::from_error(&e, 0..0, None)),
+                checked => checked?,
+            }
+        }
+        Ok(Damage::notice(&unreadable).into_iter().collect())
     }
 
     fn splits(&self, target: u64) -> Result<Vec<Split>> {

@@ -290,7 +290,21 @@ fn missing_files_are_damage() {
         assert!(e.is_damage() && e.to_string().contains(&gone), "{e}");
         let outcome = rows::read(open(&cut, &[]).unwrap().as_ref(), OnError::Skip).unwrap();
         assert_eq!((outcome.batch.num_rows(), outcome.damage.len()), (0, 1), "{gone}");
+        let notices = open(&cut, &[]).unwrap().notices().unwrap();
+        assert!(matches!(notices.as_slice(), [notice] if notice.text().contains(&gone)), "{notices:?}");
     }
+    // Only the blocks of the other logs show whether those of a missing log were repeated.
+    let repeated = |blocks: &[Vec<u8>]| {
+        let two =
+            table.clone().file(&log(T3, 1), blocks.concat()).commit(T3, "deltacommit", &[&log(T3, 1)], &[]);
+        let cut = open(&two.without(&log(T1, 1)), &[]).unwrap();
+        assert_eq!(cut.notices().unwrap(), []);
+        cut.notices_by_reading().unwrap().len()
+    };
+    let later = avro_block(T3, &[(T3, "b", 6, Some("three"))]);
+    let first = avro_block(T2, &[(T2, "a", 6, Some("two"))]);
+    assert_eq!(repeated(&[first, later.clone()]), 0);
+    assert_eq!(repeated(&[later]), 1);
     assert_eq!(read(&table.clone().without(&log(T1, 1)), &[("view", "read_optimized")]).len(), 3);
     // A log without the block of its commit, which was torn.
     let mut torn = avro_block(T2, &[(T2, "a", 6, Some("two"))]);

@@ -112,6 +112,35 @@ impl BlockStore {
         )))
     }
 
+    /// Fails if a block is missing or ends after its container's file. `lengths`: of the files in the data directories.
+    pub(crate) fn check_presence(&self, id: u64, lengths: &HashMap<String, u64>) -> Result<()> {
+        let containers = self.containers()?;
+        let Some(place) = containers.blocks.get(&id) else {
+            return match self.open(id)?.bytes.is_empty() {
+                true => Err(Error::corrupt("expected a block, found no bytes")),
+                false => Ok(()),
+            };
+        };
+        let path = format!("{}.data", containers.files.get(place.container).map_or("", String::as_str));
+        let expected = place.bytes.end;
+        let actual = match lengths.get(&path) {
+            None => "none".to_owned(),
+            Some(len) if *len < expected => format!("{len} bytes"),
+            Some(_) => return Ok(()),
+        };
+        Err(Error::corrupt(format!("expected a file {path} of at least {expected} bytes, found {actual}")))
+    }
+
+    /// The lengths of the files in data directories with containers, by path.
+    pub(crate) fn lengths(&self) -> Result<HashMap<String, u64>> {
+        let mut lengths = HashMap::new();
+        for dir in self.dirs.iter().filter(|dir| dir.manager.has_containers()) {
+            let files = self.folder.list(&dir.path)?.into_iter().filter(|entry| !entry.is_folder);
+            lengths.extend(files.map(|entry| (entry.path, entry.len)));
+        }
+        Ok(lengths)
+    }
+
     /// The directories that keep one file per block, beginning with the one that the block's id names.
     fn directories_of(&self, id: u64) -> impl Iterator<Item = &DataDir> {
         let index = usize::try_from(id >> 48).unwrap_or(usize::MAX);

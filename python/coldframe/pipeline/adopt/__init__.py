@@ -3,11 +3,14 @@
     sources      the tables, their partitions and files, and how each file is decoded
     ledger       what earlier runs know of the files of a table
     changes      which files are new, changed, or gone since
+    evolution    columns that have changed since
     examining    each new file is decoded once, whole: the verdict, counts and bounds
     rules        the table of rules: which files may stay
     mapping      ids of columns for files without ids
     proof        what PyIceberg reads from each file
+    spark_proof  what Spark with Iceberg reads, if asked for
     tables       the Iceberg table: proved, and committed at once
+    switching    the new table takes over the name of the old one in a metastore
 
 Files that no metadata can make right are converted into new files of the same table. Nothing below the source
 is changed, and none of it is ever safe to delete: the new tables read it.
@@ -22,16 +25,20 @@ import os
 import time
 import uuid
 from collections.abc import Iterator
+from typing import Any
 
 from coldframe.errors import ColdframeError, SchemaError, unsupported
 from coldframe.pipeline.adopt import ledger as ledgers
 from coldframe.pipeline.adopt.changes import by_others, changes_of, check_whole, settle_gone
+from coldframe.pipeline.adopt.evolution import evolution_of
 from coldframe.pipeline.adopt.examining import columns_of_table, examine
 from coldframe.pipeline.adopt.ledger import Ledger, read_ledger, shape_of
 from coldframe.pipeline.adopt.records import Adoption, FoundTable, TableOutcome
 from coldframe.pipeline.adopt.rules import HOLLOW
 from coldframe.pipeline.adopt.sources import FoundSource, Tables, find_source
-from coldframe.pipeline.adopt.tables import NewTable, about, check_unchanged, present_in
+from coldframe.pipeline.adopt.spark_proof import SparkReader
+from coldframe.pipeline.adopt.switching import address_of, check_unswitched, switch
+from coldframe.pipeline.adopt.tables import NewTable, about, present_in
 from coldframe.pipeline.file_access import canonical_root, root_of
 from coldframe.pipeline.options import Options
 from coldframe.pipeline.report.verdict import Reason
@@ -52,6 +59,7 @@ _HONOURED = frozenset(
         "to",
         "adopt",
         "detach",
+        "prove",
         "tables",
         "locations",
         "compression",
@@ -62,6 +70,7 @@ _HONOURED = frozenset(
         "on_foreign_changes",
         "catalog",
         "namespace",
+        "switch",
         "rename",
         "suffix",
         "source_storage_options",
@@ -78,9 +87,10 @@ def adopt(
     *,
     tables: Tables = None,
     plan: bool = False,
+    spark: SparkReader | None = None,
 ) -> Adoption:
     """Makes Iceberg tables over the files of a source, or brings those of an earlier run up to date. `plan`:
-    only decodes new files, and writes nothing.
+    only decodes new files, and writes nothing. `spark`: reads new files as well, before they are listed.
     """
     started = time.time()
     _check_options(options)
@@ -90,6 +100,9 @@ def adopt(
     _check_target(destination)
     if options.catalog is not None:
         check_catalog(options.catalog, destination)
+    check_unswitched(destination)
+    if options.switch and options.catalog is not None:
+        address_of(options.catalog, destination)
     listing = find_source(source, options, tables)
     adoption = Adoption(
         source, destination.root, "iceberg", "raise", [], is_plan=plan, on_vanished=options.on_vanished
@@ -105,7 +118,7 @@ def adopt(
         raise ColdframeError(f"{destination.root}: another migration is at work here")
     try:
         for table in listing.tables:
-            outcome = _outcome(table, destination, options, plan=plan)
+            outcome = _outcome(table, destination, options, spark, plan=plan)
             outcome.notes += listing.notes.get(table.name, [])
             adoption.adopted.append(outcome)
         adoption.adopted += _vanished_tables(listing, destination, options, plan=plan)
@@ -126,14 +139,18 @@ def _detached_in_vain(listing: FoundSource, options: Options) -> Iterator[tuple[
             yield pattern, "no table to detach matches"
 
 
-def _outcome(table: FoundTable, destination: Destination, options: Options, *, plan: bool) -> TableOutcome:
+def _outcome(
+    table: FoundTable, destination: Destination, options: Options, spark: SparkReader | None, *, plan: bool
+) -> TableOutcome:
     """Adopts one table. If that fails, the other tables are still adopted."""
     outcome = TableOutcome(table.name, is_plan=plan)
     try:
         *namespace, plain = table.identifier
         place = name_in_catalog(table.name, ".".join(namespace), plain, options)
         with catalog_of(destination, place) as handle:
-            _bring(table, destination, options, handle, place, outcome)
+            run = _bring(table, destination, options, handle, place, outcome, spark)
+        if options.switch and place is not None and run is not None and outcome.verified:
+            _switch(table, place, destination, run, outcome)
     except (ColdframeError, OSError) as error:
         outcome.refused = str(error)
     except Exception as error:
@@ -150,11 +167,12 @@ def _bring(
     handle: OpenCatalog,
     place: InCatalog | None,
     outcome: TableOutcome,
-) -> None:
-    """Makes a table, or brings it up to date."""
+    spark: SparkReader | None,
+) -> str | None:
+    """Makes a table, or brings it up to date. Returns the run that it names."""
     plan = outcome.is_plan
     identifier = table.identifier if place is None else (*place.namespace.split("."), place.table)
-    current = loaded(handle.open(), identifier) if handle.exists else None
+    current = _current(handle.open(), identifier) if handle.exists else None
     run = None if current is None else current.properties.get(ledgers.PROPERTY)
     known = read_ledger(destination, table.place, run)
     if current is not None and known is None:
@@ -166,17 +184,18 @@ def _bring(
         ledgers.settle(destination, table.place, run)
     columns = columns_of_table(table)
     shape = shape_of(table)
+    evolution = None
     if known is not None:
-        if known.shape != shape:
-            raise SchemaError(
-                "its columns in the source are other than when it was adopted. Adopt it into a new directory"
-            )
-        check_unchanged(current, table, columns)
+        evolution = evolution_of(known, current, columns, shape)
+        columns = evolution.columns
     present = {} if current is None else present_in(current)
     detach = bool(matching(table.name, options.detach))
     verdicts = () if known is None else known.verdicts
     detached = {verdict.entry for verdict in verdicts if detach and not verdict.reason} & present.keys()
-    changes = changes_of(table, verdicts, detached)
+    unproved = {verdict.entry for verdict in verdicts if spark is not None and not verdict.by_spark}
+    if known is not None and evolution is not None:
+        unproved |= evolution.again(known, current)
+    changes = changes_of(table, verdicts, detached | (unproved & present.keys()))
     may_change = settle_gone(changes, options, outcome)
     if known is not None:
         seen = {path: file for path, (_, file) in present.items()}
@@ -186,8 +205,9 @@ def _bring(
         outcome.verdicts = list(known.verdicts)
         outcome.metadata = about(known, current, destination, present)
         outcome.is_proved = True
-        if not may_change or not (changes.new or changes.out):
-            return
+        is_same = evolution is None or not evolution.is_new
+        if not may_change or (is_same and not (changes.new or changes.out)):
+            return run
         check_whole(changes.out, seen)
     taken = [verdict.path for verdict in changes.kept if not verdict.reason]
     files = examine(table, columns, changes.new, taken, detach=detach)
@@ -197,7 +217,7 @@ def _bring(
     if any(item.values.hollow for item in files):
         outcome.notes.append(HOLLOW)
     if plan:
-        return
+        return None
     new = Ledger(
         uuid.uuid4().hex,
         table.name,
@@ -208,11 +228,52 @@ def _bring(
         (),
     )
     made = NewTable(
-        table, columns, destination, options.compression, new, changes, files, current, present, detach
+        table,
+        columns,
+        destination,
+        options.compression,
+        new,
+        changes,
+        files,
+        current,
+        present,
+        detach,
+        spark,
+        evolution,
     )
     outcome.metadata, new = made.make(handle)
     outcome.is_proved = True
     ledgers.settle(destination, table.place, new.run)
+    return new.run
+
+
+def _current(catalog: Any, identifier: tuple[str, ...]) -> Any:
+    """A table of a catalog; None if there is none. Raises if the name is that of a table of another kind."""
+    from pyiceberg.exceptions import (
+        NoSuchIcebergTableError,
+        NoSuchNamespaceError,
+        NoSuchPropertyException,
+        NoSuchTableError,
+    )
+
+    try:
+        return catalog.load_table(identifier)
+    except (NoSuchIcebergTableError, NoSuchPropertyException) as error:
+        raise SchemaError(
+            f"{'.'.join(identifier)} is in the catalog already, and is no Iceberg table: it is left as it "
+            "is. Choose another name (rename, suffix); with switch, the new table gets this name at the end"
+        ) from error
+    except (NoSuchTableError, NoSuchNamespaceError):
+        return None
+
+
+def _switch(
+    table: FoundTable, place: InCatalog, destination: Destination, run: str, outcome: TableOutcome
+) -> None:
+    try:
+        outcome.notes += switch(table, place, destination, run)
+    except (ColdframeError, OSError) as error:
+        outcome.more.append(Reason("error", 1, f"{table.name}: not switched: {error}"))
 
 
 def _vanished_tables(

@@ -2,7 +2,8 @@
 
 new        decoded, and added
 kept       known, and unchanged: nothing is done
-replaced   known, and changed since, or to be detached: decoded again, and its entry in the table replaced
+replaced   known, and changed since, or to be detached or proved by Spark: decoded again, and its entry in the
+           table replaced
 gone       no longer there: `on_vanished` says what happens
 """
 
@@ -38,16 +39,16 @@ class Changes:
         return [*self.replaced, *self.gone]
 
 
-def changes_of(table: FoundTable, known: Sequence[Verdict], detached: Collection[str] = ()) -> Changes:
-    """Compares the files of a table with those of an earlier run. `detached`: entries of the table that it
-    is no longer to have, even if their files did not change.
+def changes_of(table: FoundTable, known: Sequence[Verdict], again: Collection[str] = ()) -> Changes:
+    """Compares the files of a table with those of an earlier run. `again`: entries of the table whose files
+    are decoded again even if they did not change.
     """
     changes = Changes()
     waiting = {(verdict.path, verdict.folder): verdict for verdict in known}
     for file in table.files:
         before = waiting.pop((file.path, file.folder), None)
         same = None if before is None else _still(file, before)
-        if same is not None and same.entry not in detached:
+        if same is not None and same.entry not in again:
             changes.kept.append(same)
             continue
         changes.new.append(file)
@@ -65,7 +66,7 @@ def identity_now(file: FoundFile) -> str:
 def _still(file: FoundFile, before: Verdict) -> Verdict | None:
     """The verdict on a file if it is the one that was decoded; None if it may be another one."""
     now = identity_now(file)
-    if file.bytes != before.bytes or not is_same_source(
+    if (file.bytes, file.own) != (before.bytes, before.own) or not is_same_source(
         file.path, now, before.identity, before.digest, file.storage_options
     ):
         return None

@@ -139,6 +139,7 @@ def _examine(
         file.bytes,
         values.rows,
         folder=file.folder,
+        own=file.own,
         identity=identity,
         digest=_digest(file, identity),
         checksum=values.checksum,

@@ -22,11 +22,13 @@ from coldframe.pipeline.adopt.records import FoundTable, Verdict
 from coldframe.pipeline.records import Json
 from coldframe.pipeline.sink.destination import Destination
 from coldframe.pipeline.sink.live import InCatalog
+from coldframe.pipeline.state.events import Switching
 from coldframe.pipeline.state.journal import ADOPTED
 
 PROPERTY = "coldframe.adoption"
 _RUN = re.compile(r"[0-9a-f]{32}")
 _LIST, _BEGUN = ".jsonl", ".begun"
+_STAGED = re.compile(r"[0-9a-f]{32}\.proof\Z")
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,8 @@ class Ledger:
     shape: Json
     """The columns of the table in the source."""
     verdicts: Sequence[Verdict]
+    schema: int = 0
+    """The id of the table's schema in Iceberg."""
 
     @property
     def in_catalog(self) -> InCatalog | None:
@@ -70,6 +74,9 @@ def read_ledger(destination: Destination, place: str, run: str | None) -> Ledger
     if head.pop("files") != len(lines):
         raise ColdframeError(f"{destination.path(_list(place, run))}: its last lines are missing")
     head["identifier"] = tuple(head["identifier"])
+    names = read_switch(destination, place)
+    if names is not None:
+        head["identifier"] = (names.database, names.table)
     return Ledger(**head, verdicts=[_verdict(line) for line in lines])
 
 
@@ -95,12 +102,32 @@ def begin(destination: Destination, place: str, run: str) -> None:
     destination.write(f"{ADOPTED}/{place}/{run}{_BEGUN}", b"")
 
 
+def switch_of(place: str) -> str:
+    """The record of a table that has taken over the name of its source, or is about to."""
+    return f"{ADOPTED}/{place}/switch.json"
+
+
+def read_switch(destination: Destination, place: str) -> Switching | None:
+    """The names of a table that is switched."""
+    if destination.stat(switch_of(place)) is None:
+        return None
+    return Switching(**json.loads(destination.read(switch_of(place))))
+
+
+def stage_of(place: str, run: str) -> str:
+    """The folder of a run for a table that a proof reads and nobody else."""
+    return f"{ADOPTED}/{place}/{run}.proof"
+
+
 def settle(destination: Destination, place: str, run: str | None) -> None:
     """Ends what earlier runs have left. `run`: the one that the table names.
 
     Deletes the other lists, and new files of runs that did not come to their commits.
     """
     for name in [file.name for file in destination.list(f"{ADOPTED}/{place}")]:
+        if _STAGED.match(name.removeprefix(f"{ADOPTED}/{place}/").partition("/")[0]):
+            destination.delete(name)
+            continue
         folder, _, last = name.rpartition("/")
         of, dot, kind = last.partition(".")
         if folder != f"{ADOPTED}/{place}" or dot + kind not in (_LIST, _BEGUN):

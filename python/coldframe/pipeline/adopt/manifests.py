@@ -15,18 +15,28 @@ _FIRST = 2000
 """Entries of the first manifest, by whose size the others are made."""
 
 
-def add_snapshot(transaction: Any, io: Any, added: Iterable[Any], removed: Iterable[Any]) -> None:
-    """Adds a snapshot to a transaction. `added`, `removed`: entries of data files."""
+def add_snapshot(
+    transaction: Any, io: Any, added: Iterable[Any], removed: Iterable[Any], *, is_alone: bool = False
+) -> None:
+    """Adds a snapshot to a transaction. `added`, `removed`: entries of data files. `is_alone`: the snapshot
+    lists the added files only, and none that the table has already.
+    """
     leaving = list(removed)
     has_snapshot = transaction.table_metadata.current_snapshot() is not None
     overwrites = bool(leaving) and has_snapshot
-    kind = _Overwrite if overwrites else _Append
+    kind = _Alone if is_alone else _Overwrite if overwrites else _Append
     operation = Operation.OVERWRITE if overwrites else Operation.APPEND
     with kind(operation=operation, transaction=transaction, io=io) as snapshot:
         for entry in leaving:
             snapshot.delete_data_file(entry)
         for entry in added:
             snapshot.append_data_file(entry)
+
+
+def discard(transaction: Any) -> None:
+    """Deletes what was written for a transaction that is not committed."""
+    for producer in transaction._snapshot_producers:
+        producer._clean_all_uncommitted()
 
 
 class _Divided(_SnapshotProducer[Any]):
@@ -63,6 +73,11 @@ class _Divided(_SnapshotProducer[Any]):
 
 class _Append(_Divided, _FastAppendFiles):
     pass
+
+
+class _Alone(_Append):
+    def _existing_manifests(self) -> list[ManifestFile]:
+        return []
 
 
 class _Overwrite(_Divided, _OverwriteFiles):

@@ -89,6 +89,15 @@ class Mapping:
         for label, part in zip(_labels(column), column.parts, strict=True):
             self._add(node.parts, label, part)
 
+    def show(self, fields: Sequence[Any], keys: Sequence[str]) -> None:
+        """Adds columns that the table has got: names that files have for them get their ids."""
+        _show(self._root, [field for field in fields if field.name not in keys])
+
+    @property
+    def names(self) -> set[str]:
+        """The names of all columns that are mapped, in lower case."""
+        return set(self._root)
+
     def to_json(self) -> str:
         """The table's property."""
         from pyiceberg.table.name_mapping import NameMapping
@@ -108,6 +117,14 @@ def _labels(column: FileField) -> list[str]:
 def _node(number: int, name: str, kind: Any) -> _Node:
     parts = {part.name.lower(): _node(part.field_id, part.name, part.field_type) for part in _fields(kind)}
     return _Node(number, [name], parts)
+
+
+def _show(known: dict[str, _Node], fields: Sequence[Any]) -> None:
+    for column in fields:
+        node = known.setdefault(column.name.lower(), _Node(column.field_id, []))
+        node.number = column.field_id
+        node.is_called(column.name)
+        _show(node.parts, _fields(column.field_type))
 
 
 def _known(fields: Sequence[Any]) -> dict[str, _Node]:

@@ -23,6 +23,7 @@ from coldframe.pipeline.sink.sinks import in_types_of
 
 _SECOND = 1_000_000
 _DAY = 86_400 * _SECOND
+_NONE: set[str] = set()
 _CHAR = re.compile(r"char\s*\(\s*(\d+)\s*\)\Z", re.IGNORECASE)
 
 
@@ -160,7 +161,8 @@ class Measured:
 
     def forget(self) -> None:
         """Frees the memory of a file that is done."""
-        self.columns = {}
+        self.columns, self.zeros = {}, {}
+        self.old = self.early = self.short = self.null_keys = _NONE
 
     def statistics(self, schema: Any, properties: Mapping[str, str], names: set[str]) -> FileStatistics:
         """The statistics for a manifest. `names`: the columns that the file has."""

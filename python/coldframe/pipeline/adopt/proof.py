@@ -26,19 +26,27 @@ def shown_by(schema: Any) -> pa.Schema:
     return plain_schema(schema_to_pyarrow(schema, include_field_ids=False))
 
 
-def rows_of(metadata: Any, io: Any, file: Any, schema: Any) -> RawFingerprint:
-    """The fingerprint of the rows that PyIceberg reads from a data file, in the columns of a schema."""
-    from pyiceberg.expressions import AlwaysTrue
-    from pyiceberg.io.pyarrow import ArrowScan
-    from pyiceberg.table import FileScanTask
+class TableReader:
+    """PyIceberg as the reader of a table's data files. Threads may share it."""
 
-    shown = shown_by(schema)
-    seen = RawFingerprint(shown, rows_only=True)
-    scan = ArrowScan(metadata, io, schema, AlwaysTrue())
-    # `to_record_batches` holds all rows of a file at once, and makes a pool of threads for each.
-    for batch in scan._record_batches_from_scan_tasks_and_deletes([FileScanTask(file)], {}):
-        seen.add(as_shown(in_types_of(shown, batch)))
-    return seen
+    def __init__(self, metadata: Any, io: Any, schema: Any) -> None:
+        """`schema`: the columns to read."""
+        from pyiceberg.expressions import AlwaysTrue
+        from pyiceberg.io.pyarrow import ArrowScan
+
+        self._shown = shown_by(schema)
+        # It reads PyIceberg's configuration, which takes longer than a small file.
+        self._scan = ArrowScan(metadata, io, schema, AlwaysTrue())
+
+    def rows_of(self, file: Any) -> RawFingerprint:
+        """The fingerprint of the rows that PyIceberg reads from a data file."""
+        from pyiceberg.table import FileScanTask
+
+        seen = RawFingerprint(self._shown, rows_only=True)
+        # `to_record_batches` holds all rows of a file at once, and makes a pool of threads for each.
+        for batch in self._scan._record_batches_from_scan_tasks_and_deletes([FileScanTask(file)], {}):
+            seen.add(as_shown(in_types_of(self._shown, batch)))
+        return seen
 
 
 def as_shown(batch: pa.RecordBatch) -> pa.RecordBatch:

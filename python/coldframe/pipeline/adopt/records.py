@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from coldframe.hive.definition import Definition
 from coldframe.pipeline.file_access import StorageOptions
 from coldframe.pipeline.records import Json
 from coldframe.pipeline.report.model import Report
@@ -76,6 +77,8 @@ class FoundFile:
     identity: str = ""
     """Size and times, where the listing has them."""
     storage_options: StorageOptions = field(default=None, repr=False)
+    own: str = ""
+    """How the columns of its partition differ from the table's; empty if they do not."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,10 @@ class FoundTable:
     is_by_position: bool = False
     """Whether the table's columns are matched by position, also in files that have names."""
     comment: str | None = None
+    definition: Definition | None = field(default=None, repr=False)
+    """The metastore's."""
+    partitions: frozenset[str] = frozenset()
+    """The names of its partitions in the metastore when they were read."""
 
 
 @dataclass
@@ -121,6 +128,12 @@ class Verdict:
     """Bytes of the new file."""
     sha256: str = ""
     """Of the new file."""
+    schema: int = 0
+    """The id of the table's schema for which `checksum` was computed."""
+    own: str = ""
+    """How the columns of its partition differ from the table's."""
+    by_spark: bool = False
+    """Whether Spark, too, reads the decoded rows from the data file."""
 
     @property
     def word(self) -> str:
@@ -178,6 +191,11 @@ class TableOutcome:
         return self.verdict.is_verified
 
     @property
+    def by_spark(self) -> bool:
+        """Whether Spark, too, has read the decoded rows from each of its files."""
+        return self.is_proved and all(verdict.by_spark for verdict in self.verdicts if verdict.entry)
+
+    @property
     def rows(self) -> int:
         """The rows of the table."""
         return sum(verdict.rows for verdict in self.verdicts)
@@ -201,6 +219,7 @@ class TableOutcome:
             "name": self.name,
             "rows": self.rows,
             "refused": self.refused,
+            "by_spark": self.by_spark,
             **{
                 word: {"files": self.count(word), "bytes": self.bytes_of(word)} for word in (STAYS, CONVERTED)
             },

@@ -212,6 +212,14 @@ RULES = (
         "two of its names differ in case only: Spark with Iceberg confuses them",
         _names_in_case,
     ),
+    Rule(
+        "quotes",
+        "a name of its columns has a backtick, by which Spark with Iceberg quotes names of ORC: it does not "
+        "find the column",
+        lambda facts: (
+            not facts.is_parquet and any("`" in field.name for field in every_field(facts.layout.fields))
+        ),
+    ),
     Rule("union", "it has a union, and Iceberg has no such type", _unions),
     Rule(
         "ids",
@@ -269,6 +277,8 @@ ZEROS = "the table has -0.0, and Spark with Iceberg may pass over zeros of the o
 DETACHED = "the table is to read no file of the source (detach)"
 UNPROVED = "PyIceberg reads other rows from it"
 UNREAD = "PyIceberg cannot read it"
+UNPROVED_BY_SPARK = "Spark with Iceberg reads other rows from it"
+UNREAD_BY_SPARK = "Spark with Iceberg cannot read it"
 HOLLOW = "PyIceberg shows a null list or map of structs as an empty one, in every file; Spark shows null"
 """A note about a table."""
 

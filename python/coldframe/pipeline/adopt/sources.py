@@ -9,10 +9,12 @@ Files keep the names that the source has for them: paths, or URLs of stores.
 from __future__ import annotations
 
 import functools
+import hashlib
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
@@ -43,6 +45,7 @@ from coldframe.spark.types import plain_schema
 Tables = str | os.PathLike[str] | Sequence[TableSpec] | None
 _UNIT = "us"
 _BATCH = 64 * 1024
+_OPEN_PARTITIONS = 8
 _OF_PARQUET = "MapredParquetInputFormat"
 
 
@@ -102,6 +105,49 @@ def _why_left_out(definition: Definition | Refused) -> tuple[str | None, bool]:
     return definition.left_out, definition.is_view
 
 
+class _Reading:
+    """The partitions that are being read. Each keeps its files open, so that only the latest ones stay."""
+
+    def __init__(self) -> None:
+        self._latest: dict[int, _PartitionReader] = {}
+        self._lock = threading.Lock()
+
+    def begin(self, reader: _PartitionReader) -> None:
+        """A file of a partition is about to be read."""
+        with self._lock:
+            self._latest.pop(id(reader), None)
+            self._latest[id(reader)] = reader
+            while len(self._latest) > _OPEN_PARTITIONS:
+                self._latest.pop(next(iter(self._latest))).raw = None
+
+
+@dataclass
+class _PartitionReader:
+    """The files of a partition."""
+
+    make: Callable[[], RawDataset]
+    raw: RawDataset | None
+    reading: _Reading
+    location: str
+    listed: int
+    """A digest of the files as they were listed."""
+
+    def rows(self, number: int | None) -> Iterator[pa.RecordBatch]:
+        """The rows of a file, or of all of them."""
+        raw = self.raw
+        if raw is None:
+            raw = self.make()
+            if _digest_of(raw) != self.listed:
+                raise ColdframeError(f"{self.location}: its files were changed while it was adopted")
+        self.raw = raw
+        self.reading.begin(self)
+        yield from _scanned(raw, number)
+
+
+def _digest_of(raw: RawDataset) -> int:
+    return hash(tuple(path for path, _, _ in raw.found()))
+
+
 @dataclass
 class _Defined:
     """A table of a metastore."""
@@ -110,6 +156,7 @@ class _Defined:
     definition: Definition
     options: Options
     notes: list[str]
+    reading: _Reading = field(default_factory=lambda: _Reading())
 
     def table(self) -> FoundTable:
         """Lists the files."""
@@ -121,7 +168,9 @@ class _Defined:
         types = {column.name: column.type for column in definition.storage.columns}
         columns, keys = columns_of(definition.storage.columns, _UNIT), keys_of(definition.keys)
         files: list[FoundFile] = []
+        names: list[str] = []
         for partition in dataset.partitions():
+            names.append(definition.name_of(partition))
             own = partition.storage.location if definition.has_partitions else definition.location
             location = _at(locations.readable(own or ""), definition.full_name)
             if not _is_there(location, options):
@@ -141,6 +190,8 @@ class _Defined:
             types,
             definition.is_by_position,
             definition.comment,
+            definition,
+            frozenset(names),
         )
 
     def _files(
@@ -153,14 +204,18 @@ class _Defined:
     ) -> Iterator[FoundFile]:
         definition = self.definition
         format = definition.format_of(partition.storage)
+        own = _own_columns(definition, partition)
         if format in READ:
-            yield from self._read_by_us(dataset, partition, location, keys)
+            for file in self._read_by_us(dataset, partition, location, keys):
+                yield replace(file, own=own)
         elif format in (PARQUET, _OF_PARQUET) and not definition.is_transactional:
             for path, size in _walked(location, self._storage):
                 folder = self._folder(partition, _below(path, location))
                 values = self._values(folder, keys)
                 rows = functools.partial(parquet_rows, path, plain_schema(columns), values, self._storage)
-                yield FoundFile(path, size, PARQUET, folder, values, rows, storage_options=self._storage)
+                yield FoundFile(
+                    path, size, PARQUET, folder, values, rows, storage_options=self._storage, own=own
+                )
         else:
             name = definition.name_of(partition)
             of = f" of its partition {name}" if name else ""
@@ -175,16 +230,21 @@ class _Defined:
     ) -> Iterator[FoundFile]:
         definition = self.definition
         arguments = dataset._arguments_now()
-        raw = RawDataset.of_hive(
-            arguments.raw, definition, [partition], [location], storage_options=self._storage
-        )
+
+        def make() -> RawDataset:
+            return RawDataset.of_hive(
+                arguments.raw, definition, [partition], [location], storage_options=self._storage
+            )
+
+        raw = make()
+        reader = _PartitionReader(make, raw, self.reading, location, _digest_of(raw))
         listed = [(path, known) for path, _, known in raw.found()]
         if definition.is_transactional:
             size = sum(size for _, size in _walked(location, self._storage))
             folder = self._folder(partition, "")
             if listed:
                 values = self._values(folder, keys)
-                rows = functools.partial(_scanned, raw, None)
+                rows = functools.partial(reader.rows, None)
                 yield FoundFile(
                     location,
                     size,
@@ -201,7 +261,7 @@ class _Defined:
                 raise ColdframeError(f"{path}: its store does not say how large it is")
             folder = self._folder(partition, _below(path, location))
             values = _row(pa.record_batch(raw.constants(number)))
-            rows = functools.partial(_scanned, raw, number)
+            rows = functools.partial(reader.rows, number)
             format = coldframe.detect(path, storage_options=self._storage) or "unknown"
             size, _, etag = known
             yield FoundFile(
@@ -243,6 +303,16 @@ class _Defined:
                 f"{len(strays):,} file(s) in its directory lie in no partition and were left out, such as "
                 f"{strays[0]}"
             )
+
+
+def _own_columns(definition: Definition, partition: PartitionDefinition) -> str:
+    """A digest of the columns that a partition has in another type than its table, or lacks."""
+    of_table = {column.name: column.type for column in definition.storage.columns}
+    of_partition = {column.name: column.type for column in partition.storage.columns}
+    unlike = sorted(
+        (name, of_partition.get(name)) for name, kind in of_table.items() if of_partition.get(name) != kind
+    )
+    return hashlib.sha256(repr(unlike).encode()).hexdigest()[:16] if unlike else ""
 
 
 def _at(location: str, table: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from coldframe.byte_size import size_text
+from coldframe.byte_size import counted, size_text
 from coldframe.pipeline.adopt.records import CONVERTED, READS_SOURCE, STAYS, Adoption, TableOutcome
 from coldframe.pipeline.adopt.rules import DETACHED
 
@@ -36,25 +36,24 @@ def _lines(table: TableOutcome, *, is_plan: bool) -> Iterator[str]:
         yield f"{table.name}: REFUSED: {table.refused}"
     else:
         figures = [
-            f"{_files(table.count(word))} ({size_text(table.bytes_of(word))}) {word}"
+            f"{counted(table.count(word), 'file')} ({size_text(table.bytes_of(word))}) {word}"
             for word in (STAYS, CONVERTED)
             if table.count(word)
         ]
         proof = "" if is_plan else f", {table.verdict.text}"
+        if table.by_spark and table.verified and any(verdict.by_spark for verdict in table.verdicts):
+            proof += ", by Spark as well"
         yield f"{table.name}: {', '.join(figures) or 'no files'}; {table.rows:,} rows{proof}"
         if table.new < len(table.verdicts):
-            yield f"  {_files(table.new)} new or changed, {_files(len(table.verdicts) - table.new)} as before"
+            before = counted(len(table.verdicts) - table.new, "file")
+            yield f"  {counted(table.new, 'file')} new or changed, {before} as before"
         if table.metadata.get(READS_SOURCE) is False and table.reasons[DETACHED]:
             yield "  detached: it reads no file of the source any more"
         for reason, count in table.reasons.most_common():
-            yield f"  converted, {_files(count)}: {reason}"
+            yield f"  converted, {counted(count, 'file')}: {reason}"
         if table.vanished:
             what = {"fail": "--on-vanished says what to do", "keep": "their rows stay", "remove": "taken out"}
             count, first = len(table.vanished), table.vanished[0]
-            yield f"  {_files(count)} gone, such as {first}: {what[table.on_vanished]}"
+            yield f"  {counted(count, 'file')} gone, such as {first}: {what[table.on_vanished]}"
     for note in table.notes:
         yield f"  {note}"
-
-
-def _files(count: int) -> str:
-    return "1 file" if count == 1 else f"{count:,} files"

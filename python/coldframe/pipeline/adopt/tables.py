@@ -1,7 +1,8 @@
 """Makes or changes an Iceberg table over files that stay, and new files for those that cannot.
 
     transaction       schema, partitions, name mapping: nothing that anybody sees
-    proof             PyIceberg reads each file by them; a file with other rows is converted
+    proof             PyIceberg reads each file by them, and Spark if asked for; a file with other rows is
+                      converted
     new files         DST/NAME/data/RUN-*.parquet, with the ids of the columns
     snapshot          exactly the entries that were proved, looked at once more
     commit            all at once: the catalog has all of it, or nothing
@@ -26,16 +27,19 @@ import pyarrow.parquet as pq
 from coldframe.arguments import default_threads
 from coldframe.errors import ColdframeError, SchemaError
 from coldframe.pipeline.adopt.changes import Changes
+from coldframe.pipeline.adopt.evolution import Evolution
 from coldframe.pipeline.adopt.examining import Columns, Examined
 from coldframe.pipeline.adopt.layouts import PARQUET, layout_of
 from coldframe.pipeline.adopt.ledger import PROPERTY as ADOPTION
-from coldframe.pipeline.adopt.ledger import Ledger, begin, write_ledger
+from coldframe.pipeline.adopt.ledger import Ledger, begin, stage_of, write_ledger
 from coldframe.pipeline.adopt.mapping import PROPERTY
 from coldframe.pipeline.adopt.mapping import Mapping as NameMapping
 from coldframe.pipeline.adopt.measures import as_numbers
-from coldframe.pipeline.adopt.proof import access, checksum_of, rows_of, without_word_of_nanoseconds
+from coldframe.pipeline.adopt.proof import TableReader, access, checksum_of, without_word_of_nanoseconds
 from coldframe.pipeline.adopt.records import READS_SOURCE, FoundTable
 from coldframe.pipeline.adopt.rules import UNPROVED, UNREAD
+from coldframe.pipeline.adopt.spark_proof import SparkReader
+from coldframe.pipeline.adopt.spark_stage import Stage
 from coldframe.pipeline.file_access import sha256
 from coldframe.pipeline.records import Json
 from coldframe.pipeline.scheduling import in_threads
@@ -78,6 +82,10 @@ class NewTable:
     present: Present = field(default_factory=dict)
     detach: bool = False
     """Whether the table is to read no file of the source."""
+    spark: SparkReader | None = None
+    """Spark, which is to read the new files as well."""
+    evolution: Evolution | None = None
+    """How the columns have changed since the earlier run."""
     written: list[str] = field(default_factory=list)
     """The new files, by their names below the target's root."""
     _is_committing: bool = False
@@ -109,10 +117,17 @@ class NewTable:
         io, reading = transaction._table.io, self._reading(transaction)
         # The transaction computes its metadata at each access.
         metadata = transaction.table_metadata
-        calls = (partial(self._proved, metadata, reading, item) for item in self.files)
-        entries = [entry for entry in in_threads(calls, default_threads()) if entry is not None]
+        reader = TableReader(metadata, reading, metadata.schema())
+        calls = (partial(self._proved, metadata, reading, reader, item) for item in self.files)
+        proved = list(in_threads(calls, default_threads()))
+        if self.spark is not None:
+            self._prove_by_spark(self.spark, catalog, mapping, reading, proved)
+        entries = [entry for entry in proved if entry is not None]
         if mapping.last > transaction.table_metadata.last_column_id:
             self._keep_ids(transaction, mapping.last)
+        schema = transaction.table_metadata.current_schema_id
+        for item in self.files:
+            item.verdict.schema = schema
         verdicts = [*self.changes.kept, *(item.verdict for item in self.files)]
         if self.current is None and all(verdict.reason for verdict in verdicts):
             transaction.remove_properties("gc.enabled", PROPERTY)
@@ -123,7 +138,7 @@ class NewTable:
         if self.detach and self.current is not None and not outside(self.destination, listed):
             self._forget_the_source(transaction)
         self._check_sources()
-        ledger = Ledger(**{**vars(self.ledger), "verdicts": verdicts})
+        ledger = Ledger(**{**vars(self.ledger), "verdicts": verdicts, "schema": schema})
         write_ledger(self.destination, ledger)
         # A commit that meets another one would be tried again on top of it, though that one may have added
         # the same files.
@@ -134,7 +149,10 @@ class NewTable:
         current = catalog.load_table(ledger.identifier)
         if current.properties.get(ADOPTION) != ledger.run:
             raise ColdframeError(f"{'.'.join(ledger.identifier)}: others have changed it at the same time")
-        return about(ledger, current, self.destination, listed), ledger
+        made = about(ledger, current, self.destination, listed)
+        if self.spark is not None and entries:
+            made["read by"] = self.spark.label
+        return made, ledger
 
     def _commit(self, transaction: Any) -> None:
         from pyiceberg.exceptions import TableAlreadyExistsError
@@ -151,9 +169,16 @@ class NewTable:
         if self.current is None or PROPERTY not in self.current.properties:
             mapping = NameMapping(self.columns.schema, self.table.keys.names)
             if self.current is not None:
-                mapping = NameMapping.of(mapping.to_json(), self.current.metadata.last_column_id)
+                mapping = NameMapping.of(mapping.to_json(), self._last_id)
             return mapping
-        return NameMapping.of(self.current.properties[PROPERTY], self.current.metadata.last_column_id)
+        mapping = NameMapping.of(self.current.properties[PROPERTY], self._last_id)
+        if self.evolution is not None and self.evolution.is_new:
+            mapping.show(self.columns.schema.fields, self.table.keys.names)
+        return mapping
+
+    @property
+    def _last_id(self) -> int:
+        return max(int(self.current.metadata.last_column_id), int(self.columns.schema.highest_field_id))
 
     def _transaction(self, catalog: Any, mapping: NameMapping) -> Any:
         own = {PROPERTY: mapping.to_json(), ADOPTION: self.ledger.run}
@@ -161,6 +186,8 @@ class NewTable:
             if any(not item.verdict.reason for item in self.files):
                 own["gc.enabled"] = "false"
             transaction = self.current.transaction()
+            if self.evolution is not None:
+                self.evolution.apply(transaction)
             transaction.set_properties(own)
             return transaction
         catalog.create_namespace_if_not_exists(self.ledger.identifier[:-1])
@@ -202,19 +229,48 @@ class NewTable:
             properties["comment"] = self.table.comment
         return properties
 
-    def _proved(self, metadata: Any, io: Any, item: Examined) -> Any:
-        entry = self._entry_of(metadata, io, item)
-        item.values.forget()
+    def _proved(self, metadata: Any, io: Any, reader: TableReader, item: Examined) -> Any:
+        entry = self._entry_of(metadata, io, reader, item)
+        if self.spark is None:
+            item.values.forget()
         return entry
 
-    def _entry_of(self, metadata: Any, io: Any, item: Examined) -> Any:
+    def _prove_by_spark(
+        self, spark: SparkReader, catalog: Any, mapping: NameMapping, reading: Any, entries: list[Any]
+    ) -> None:
+        """Spark reads the files of the entries. Those that it does not read as they were decoded are
+        converted, and their entries replaced.
+        """
+        waiting = [at for at, entry in enumerate(entries) if entry is not None]
+        while waiting:
+            stage = Stage(self.destination, stage_of(self.table.place, self.ledger.run), reading)
+            make = partial(self._transaction, catalog, mapping)
+            seen = stage.read(spark, make, [entries[at] for at in waiting], self.columns.shown)
+            metadata, wrong = make().table_metadata, []
+            reader = TableReader(metadata, reading, metadata.schema())
+            for at in waiting:
+                item = self.files[at]
+                verdict = item.verdict
+                unlike = seen.unlike(entries[at].file_path, verdict)
+                if not unlike:
+                    verdict.by_spark = True
+                    item.values.forget()
+                    continue
+                if verdict.reason:
+                    raise ColdframeError(f"{item.file.path}, converted to {verdict.entry}: {unlike}")
+                verdict.reason = unlike
+                entries[at] = self._entry_of(metadata, reading, reader, item)
+                wrong.append(at)
+            waiting = [at for at in wrong if entries[at] is not None]
+
+    def _entry_of(self, metadata: Any, io: Any, reader: TableReader, item: Examined) -> Any:
         """The entry of a file that stays or of its new file; None if the new file would have no rows."""
         verdict = item.verdict
         if not verdict.reason and item.layout is not None:
             verdict.entry = item.file.path if is_remote(item.file.path) else f"file://{item.file.path}"
             names = self._names_in(item)
             entry = self._entry(metadata, item, item.layout.splits, names)
-            verdict.reason = self._unlike(metadata, io, entry, item)
+            verdict.reason = self._unlike(reader, entry, item)
             if not verdict.reason:
                 return entry
         verdict.entry = ""
@@ -223,7 +279,7 @@ class NewTable:
         path = self._convert(io, item)
         layout = layout_of(path, PARQUET, self.destination.storage_options)
         entry = self._entry(metadata, item, layout.splits, set(self.table.columns.names))
-        if unlike := self._unlike(metadata, io, entry, item):
+        if unlike := self._unlike(reader, entry, item):
             raise ColdframeError(f"{item.file.path}, converted to {path}: {unlike}")
         return entry
 
@@ -285,10 +341,10 @@ class NewTable:
             file.flush()
             os.fsync(file.fileno())
 
-    def _unlike(self, metadata: Any, io: Any, entry: Any, item: Examined) -> str:
+    def _unlike(self, reader: TableReader, entry: Any, item: Examined) -> str:
         """Why the proof of a file fails; empty if PyIceberg reads from it the rows that were decoded."""
         try:
-            seen = rows_of(metadata, io, entry, metadata.schema())
+            seen = reader.rows_of(entry)
         except Exception as error:
             # PyIceberg and pyarrow raise many kinds of errors; each means that it cannot read the file.
             return f"{UNREAD}: {type(error).__name__}: {error}".partition("\n")[0]
@@ -380,14 +436,6 @@ def about(ledger: Ledger, current: Any, destination: Destination, listed: Iterab
     # An older snapshot, a branch or a tag may read the source as well: then `gc.enabled` is still false.
     reads = outside(destination, listed) > 0 or current.properties.get("gc.enabled") == "false"
     return {**table_about(ledger.identifier, current), READS_SOURCE: reads}
-
-
-def check_unchanged(current: Any, table: FoundTable, columns: Columns) -> None:
-    """Raises if the columns or partitions of a table are other than when it was adopted."""
-    if list(current.schema().fields) != list(columns.schema.fields):
-        raise SchemaError("its columns were changed by others. Adopt it into a new directory")
-    if [part.name for part in current.spec().fields] != table.keys.names:
-        raise SchemaError("its partitions were changed by others. Adopt it into a new directory")
 
 
 def _internal(value: pa.Scalar) -> Any:

@@ -22,7 +22,7 @@ from coldframe.errors import ColdframeError
 from coldframe.pipeline.adopt import REPORT
 from coldframe.pipeline.adopt.changes import by_others
 from coldframe.pipeline.adopt.ledger import PROPERTY, Ledger, places, read_ledger
-from coldframe.pipeline.adopt.proof import access, checksum_of, rows_of, without_word_of_nanoseconds
+from coldframe.pipeline.adopt.proof import TableReader, access, checksum_of, without_word_of_nanoseconds
 from coldframe.pipeline.adopt.records import Verdict
 from coldframe.pipeline.adopt.tables import present_in
 from coldframe.pipeline.file_access import StorageOptions, sha256
@@ -119,15 +119,17 @@ def _read_again(
 ) -> None:
     """Compares the rows of each file, in the columns that the table had when it was adopted."""
     metadata = current.metadata
-    schema = next((schema for schema in metadata.schemas if schema.schema_id == 0), None)
-    kept = [file for file in files if schema is not None and file[0].checksum]
+    schemas = {schema.schema_id: schema for schema in metadata.schemas}
+    kept = [file for file in files if file[0].schema in schemas and file[0].checksum]
     # A table of an earlier version has no checksums.
     result.unverified += len(files) - len(kept)
     io = access(current.io, destination, (verdict.path for verdict, _ in kept), storage_options)
 
+    readers = {number: TableReader(metadata, io, schema) for number, schema in schemas.items()}
+
     def look(verdict: Verdict, file: Any) -> Fault | None:
         try:
-            same = checksum_of(rows_of(metadata, io, file, schema)) == verdict.checksum
+            same = checksum_of(readers[verdict.schema].rows_of(file)) == verdict.checksum
             why = "its rows differ from those that were decoded"
         except Exception as error:
             # PyIceberg and pyarrow raise many kinds of errors; each means that they cannot read the file.

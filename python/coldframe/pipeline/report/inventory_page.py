@@ -8,17 +8,17 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from coldframe._coldframe import formats, shown
-from coldframe.byte_size import size_text
+from coldframe.byte_size import counted, size_text
 from coldframe.pipeline.report.figures import Cell, large_figures, long_table, rest_of, section, share_bars
 from coldframe.pipeline.report.pages import document
-from coldframe.table_listing import ICEBERG, Estate, FoundTable
+from coldframe.table_listing import ICEBERG, FoundTable, Survey
 
 MAX_BARS = 15
 """Maximum number of bars of a picture."""
 MAX_NAMED = 100
 
 
-def inventory_page(source: str, estate: Estate) -> str:
+def inventory_page(source: str, estate: Survey) -> str:
     """The page of an estate."""
     tables = sorted([*estate.tables, *estate.others], key=lambda table: (-table.bytes, table.name))
     foreign = {id(table) for table in estate.others}
@@ -34,7 +34,7 @@ def inventory_page(source: str, estate: Estate) -> str:
         filter_by="filter tables",
     )
     other = [
-        f"{group.place}: {group.kind}, {group.files:,} files, {size_text(group.bytes)}"
+        f"{group.place}: {group.kind}, {counted(group.files, 'file')}, {size_text(group.bytes)}"
         for group in estate.stray
     ]
     body = f"""<header><h1>Inventory</h1>
@@ -47,7 +47,7 @@ def inventory_page(source: str, estate: Estate) -> str:
     return document(f"Inventory of {shown(source)}", body)
 
 
-def _headline(tables: Sequence[FoundTable], estate: Estate) -> str:
+def _headline(tables: Sequence[FoundTable], estate: Survey) -> str:
     wrong = sum(table.is_wrong for table in tables)
     figures = [
         ("tables", f"{len(tables):,}", ""),
@@ -76,13 +76,13 @@ def _summed(named: Iterable[tuple[str, FoundTable]]) -> list[tuple[str, int, str
     for name, table in named:
         sizes[name] += table.bytes
         counts[name] += 1
-    return [(name, size, f", {counts[name]:,} tables") for name, size in sizes.items()]
+    return [(name, size, f", {counted(counts[name], 'table')}") for name, size in sizes.items()]
 
 
 def _cells(table: FoundTable, is_foreign: bool, twins: Counter[str]) -> list[Cell]:
     seen = [table.problem] if table.problem is not None else []
     if table.damaged:
-        seen.append(f"{table.damaged:,} files whose bytes have no known format")
+        seen.append(f"{counted(table.damaged, 'file')} of no known format")
     seen += [*table.missing, *table.damage]
     if twins[table.likeness] > 1:
         seen.append(f"{twins[table.likeness]:,} tables have equal names and sizes of files: copies?")

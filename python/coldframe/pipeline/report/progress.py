@@ -14,6 +14,8 @@ from coldframe.terminal import console_of
 LINE_SECONDS = 30.0
 """Seconds between two lines of a log."""
 MAX_BUCKETS = 240
+MIN_TASKS = 3
+"""The tasks that must have ended before a time is estimated."""
 
 
 class Progress(Protocol):
@@ -62,6 +64,35 @@ class Timeline:
         return {"step_seconds": self.step, "bytes": self.bytes, "rows": self.rows}
 
 
+class Pace:
+    """How long the rest takes, by the tasks that have ended.
+
+    Time counts from the end of the first task: before it, a Spark session may have started.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._tasks = self._first = self._bytes = 0
+        self._begun = 0.0
+
+    def add(self, size: int) -> None:
+        """A task has ended."""
+        self._tasks += 1
+        self._bytes += size
+        if self._tasks == 1:
+            self._first, self._begun = size, time.monotonic()
+
+    def left(self) -> str:
+        """A range of durations, narrower with each task; empty before three tasks have ended."""
+        done = self._bytes - self._first
+        if self._tasks < MIN_TASKS or done <= 0:
+            return ""
+        seconds = (time.monotonic() - self._begun) * max(0, self._size - self._bytes) / done
+        spread = self._tasks**-0.5
+        ends = dict.fromkeys(_duration(seconds * factor) for factor in (1 - spread, 1 + spread))
+        return f"{' to '.join(ends)} left"
+
+
 class _Bar:
     """rich's progress bar, by bytes of the source."""
 
@@ -69,16 +100,20 @@ class _Bar:
         self._bar = bar
         self._task: Any = None
         self._rows = 0
+        self._pace = Pace(0)
 
     def start(self, tables: int, files: int, size: int) -> None:
         """Shows the total work."""
         what = f"{files:,} files of {tables:,} tables"
-        self._task = self._bar.add_task(what, total=max(1, size), rows="")
+        self._pace = Pace(size)
+        self._task = self._bar.add_task(what, total=max(1, size), rows="", left="")
 
     def advance(self, table: str, size: int, rows: int) -> None:
         """Adds a finished task."""
         self._rows += rows
-        self._bar.update(self._task, advance=size, description=table[-32:], rows=f"{self._rows:,} rows")
+        self._pace.add(size)
+        shown = {"rows": f"{self._rows:,} rows", "left": self._pace.left()}
+        self._bar.update(self._task, advance=size, description=table[-32:], **shown)
 
 
 class Lines:
@@ -89,27 +124,30 @@ class Lines:
         self._every = every
         self._begun = self._last = time.monotonic()
         self._size = self._bytes = self._rows = 0
+        self._pace = Pace(0)
 
     def start(self, tables: int, files: int, size: int) -> None:
         """Records the total work."""
         self._size = size
+        self._pace = Pace(size)
         self._begun = self._last = time.monotonic()
 
     def advance(self, table: str, size: int, rows: int) -> None:
         """Adds a finished task."""
         self._bytes += size
         self._rows += rows
+        self._pace.add(size)
         now = time.monotonic()
         if now - self._last < self._every:
             return
         self._last = now
         rate = self._bytes / max(1e-9, now - self._begun)
-        left = _duration((self._size - self._bytes) / rate) if rate else "unknown"
+        left = self._pace.left()
         share = 100 * self._bytes / max(1, self._size)
         mebibytes = (self._bytes / 2**20, self._size / 2**20, rate / 2**20)
         print(
             f"{share:.1f} %: {mebibytes[0]:,.1f} of {mebibytes[1]:,.1f} MiB, {self._rows:,} rows, "
-            f"{mebibytes[2]:,.1f} MiB/s, {left} left, at {table}",
+            f"{mebibytes[2]:,.1f} MiB/s, {left + ', ' if left else ''}at {table}",
             file=self._out,
             flush=True,
         )
@@ -137,7 +175,7 @@ def progress_for(terminal: TextIO) -> Iterator[Progress]:
         progress.DownloadColumn(binary_units=True),
         progress.TransferSpeedColumn(),
         progress.TextColumn("{task.fields[rows]}"),
-        progress.TimeRemainingColumn(),
+        progress.TextColumn("{task.fields[left]}"),
         console=console_of(terminal),
         transient=True,
     ) as bar:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from coldframe.byte_size import size_text
+from coldframe.byte_size import counted, size_text
 from coldframe.pipeline.records import Json
 from coldframe.pipeline.report.figures import duration_text
 from coldframe.pipeline.report.model import Report, TableReport
@@ -74,11 +74,10 @@ def summary(report: Report) -> str:
         f"left behind: {item.source}: {item}" for item in report.left_out if item.visible and item.named
     ]
     if report.hidden:
-        names = "1 hidden name" if report.hidden == 1 else f"{report.hidden:,} hidden names"
+        names = counted(report.hidden, "hidden name")
         lines.append(f"{names} skipped, such as {report.hidden_names[0]}")
     if report.unknown:
-        count = len(report.unknown)
-        files = "1 file" if count == 1 else f"{count:,} files"
+        files = counted(len(report.unknown), "file")
         lines.append(f"{files} of other formats ignored, such as {report.unknown[0]}")
     lines.append(f"{report.verdict.text}; {report.safe_to_delete:,} sources in safe-to-delete.txt")
     lines.append(

@@ -11,7 +11,7 @@ A table that got or lost partitions since the run read its definition is not swi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -65,16 +65,13 @@ def _switch(work: TableWork, journal: Journal, old: Definition | None, partition
     path = work.table.path
     switching = Switching(path, place.catalog, old.database, old.name, old.name + KEPT, place.table)
     with writer(place.catalog) as metastore:
-        pair = _Pair(metastore, switching, root_of(journal.destination) + path)
+        pair = Pair(metastore, switching, DESTINATION, {root_of(journal.destination) + path})
         pair.check_old(old)
         pair.check_partitions(old, partitions)
         journal.begin_switch(switching)
-        pair.switch()
         try:
-            # Others may have added partitions between the check and the switch.
-            pair.check_partitions(replace(old, name=switching.kept), partitions)
+            pair.switch(old, partitions)
         except SchemaError:
-            pair.unswitch()
             journal.end_unswitch(path)
             raise
     journal.keep_name(path, InCatalog(place.catalog, old.database, old.name))
@@ -85,7 +82,7 @@ def unswitch(journal: Journal) -> list[str]:
     done = []
     for path, switching in list(journal.state.switched.items()):
         with writer(switching.catalog) as metastore:
-            _Pair(metastore, switching, root_of(journal.destination) + path).unswitch()
+            Pair(metastore, switching, DESTINATION, {root_of(journal.destination) + path}).unswitch()
         journal.keep_name(path, InCatalog(switching.catalog, switching.database, switching.new))
         journal.end_unswitch(path)
         done.append(f"{switching.database}.{switching.table}")
@@ -102,12 +99,15 @@ def check_unswitched(state: State) -> None:
 
 
 @dataclass
-class _Pair:
+class Pair:
     """The old and the new table."""
 
     metastore: MetastoreWriter
     names: Switching
-    mark: str
+    property: str
+    """The property of the new table by which it is known."""
+    marks: Collection[str]
+    """The values that the property may have."""
 
     def check_old(self, old: Definition) -> None:
         """Raises if the old table is not the migrated table, or cannot be renamed."""
@@ -141,10 +141,15 @@ class _Pair:
                 f"such as {changed[0]}: the next run takes them"
             )
 
-    def switch(self) -> None:
-        """Renames both tables."""
+    def switch(self, old: Definition, expected: frozenset[str]) -> None:
+        """Renames both tables. Undoes that and raises if others have added partitions since the check."""
         self._rename(self.names.table, self.names.kept)
         self._rename(self.names.new, self.names.table)
+        try:
+            self.check_partitions(replace(old, name=self.names.kept), expected)
+        except SchemaError:
+            self.unswitch()
+            raise
 
     def unswitch(self) -> None:
         """Undoes the renames that were made."""
@@ -167,7 +172,7 @@ class _Pair:
         return self.metastore.find(self.names.database, name)
 
     def _is_ours(self, table: Definition | None) -> bool:
-        return table is not None and table.parameters.get(DESTINATION) == self.mark
+        return table is not None and table.parameters.get(self.property) in self.marks
 
     def _rename(self, name: str, to: str) -> None:
         self.metastore.rename(self.names.database, name, to)

@@ -13,7 +13,7 @@ import coldframe as cf
 from coldframe.cli import main
 from coldframe.errors import ColdframeError, SchemaError, UnsupportedError
 from coldframe.pipeline import InProcess, dry_run, migrate
-from coldframe.pipeline.adopt import adopt, proof
+from coldframe.pipeline.adopt import adopt, proof, sources
 from coldframe.pipeline.adopt.rules import HOLLOW, RULES, UNPROVED, ZEROS, is_promoted
 from coldframe.pipeline.adopt.tables import NewTable
 from coldframe.pipeline.report.adoption_page import adoption_page
@@ -97,6 +97,7 @@ def test_files_that_no_metadata_can_make_right_are_converted_beside_the_others(e
         "char": pa.table({"id": ids(4), "c": ["ab"]}),
         "old": pa.table({"id": ids(5), "d": pa.array([-200_000], pa.date32())}),
         "small": pa.table({"id": pa.array([6], pa.int16())}),
+        "tick": pa.table({"id": ids(7), "not`shown": ["x"]}),
     }
     estate.table("t", "id bigint, v string, c char(3), t timestamp, d date", files)
     assert estate.reasons("t") == {
@@ -106,6 +107,7 @@ def test_files_that_no_metadata_can_make_right_are_converted_beside_the_others(e
         "char": reason("char"),
         "old": reason("old days"),
         "small": reason("types"),
+        "tick": reason("quotes"),
     }
     assert not estate.target.exists()
     before = estate.digests()
@@ -113,7 +115,7 @@ def test_files_that_no_metadata_can_make_right_are_converted_beside_the_others(e
     assert estate.digests() == before
     table = estate.loaded("t")
     rows = {row["id"]: row for row in table.scan().to_arrow().to_pylist()}
-    assert sorted(rows) == [1, 2, 3, 4, 5, 6]
+    assert sorted(rows) == [1, 2, 3, 4, 5, 6, 7]
     assert rows[2]["v"] == "b"
     assert rows[3]["t"].microsecond == 500_000
     assert rows[5]["d"].year == 1422
@@ -121,7 +123,7 @@ def test_files_that_no_metadata_can_make_right_are_converted_beside_the_others(e
     assert table.scan(row_filter="c = 'ab'").to_arrow()["id"].to_pylist() == [4]
     paths = [task.file.file_path for task in table.scan().plan_files()]
     assert sum(path.startswith(f"file://{estate.root}") for path in paths) == 1
-    assert sum(path.startswith(f"file://{estate.target}") for path in paths) == 5
+    assert sum(path.startswith(f"file://{estate.target}") for path in paths) == 6
 
 
 def test_fractions_of_a_second_before_1970_stay_as_java_stores_them(estate):
@@ -360,14 +362,33 @@ def test_a_file_that_pyiceberg_reads_otherwise_is_converted(estate, monkeypatch)
     estate.table("t", "id bigint", {"a": pa.table({"id": ids(1)})})
     real = NewTable._unlike
 
-    def unlike(self, metadata, io, entry, item):
+    def unlike(self, reader, entry, item):
         is_new = str(estate.target) in entry.file_path
-        return real(self, metadata, io, entry, item) if is_new else "PyIceberg reads other rows from it"
+        return real(self, reader, entry, item) if is_new else "PyIceberg reads other rows from it"
 
     monkeypatch.setattr(NewTable, "_unlike", unlike)
     adoption = adopt(estate.source, estate.target, OPTIONS)
     assert adoption.verified
     assert adoption.adopted[0].count("converted") == 1
+
+
+def test_files_of_many_partitions_do_not_stay_open(estate, monkeypatch):
+    """A partition that is read again, to convert a file, is listed again."""
+    monkeypatch.setattr(sources, "_OPEN_PARTITIONS", 1)
+    names = {"named": "id", "ordinal": "_col0"}
+    files = {f"p={at}/{file}": pa.table({name: ids(at)}) for at in range(4) for file, name in names.items()}
+    estate.table("t", "id bigint", files, "p int")
+    for at in range(4):
+        estate.partition("t", f"p='{at}'", f"p={at}")
+    (table,) = sources.find_source(estate.source, OPTIONS).tables
+    for file in table.files:
+        assert sum(batch.num_rows for batch in file.rows()) == 1
+    assert sum(file.rows.func.__self__.raw is not None for file in table.files) == 2
+    assert adopt(estate.source, estate.target, OPTIONS).verified
+    assert sorted(estate.loaded("t").scan().to_arrow()["id"].to_pylist()) == [0, 0, 1, 1, 2, 2, 3, 3]
+    (estate.root / "t/p=0/later").write_bytes((estate.root / "t/p=0/named").read_bytes())
+    with pytest.raises(ColdframeError, match="its files were changed while it was adopted"):
+        list(table.files[0].rows())
 
 
 def test_the_proof_reads_a_file_batch_by_batch(estate, monkeypatch):

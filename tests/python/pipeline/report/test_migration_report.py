@@ -17,7 +17,7 @@ from coldframe.pipeline.report.figures import duration_text, rows_lost_text
 from coldframe.pipeline.report.files import report_json
 from coldframe.pipeline.report.model import FileReport, Report, TableReport
 from coldframe.pipeline.report.pages import page
-from coldframe.pipeline.report.progress import MAX_BUCKETS, Lines, Timeline, progress_for
+from coldframe.pipeline.report.progress import MAX_BUCKETS, Lines, Pace, Timeline, progress_for
 from coldframe.pipeline.report.summary import summary
 from coldframe.pipeline.report.table_page import table_page
 
@@ -234,8 +234,27 @@ def test_a_log_gets_a_progress_line_at_intervals(monkeypatch: pytest.MonkeyPatch
         now += 10
         lines.advance("sales", 10 << 20, 1000)
     printed = out.getvalue().splitlines()
-    assert printed[0] == "30.0 %: 30.0 of 100.0 MiB, 3,000 rows, 1.0 MiB/s, 0:01:10 left, at sales"
+    rate = "30.0 %: 30.0 of 100.0 MiB, 3,000 rows, 1.0 MiB/s"
+    assert printed[0] == f"{rate}, 0:00:30 to 0:01:50 left, at sales"
     assert len(printed) == 3
+
+
+def test_no_time_is_estimated_before_three_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now)
+    pace = Pace(1000)
+    now += 3600  # a session starts
+    pace.add(10)
+    now += 1
+    pace.add(10)
+    assert pace.left() == ""
+    now += 1
+    pace.add(10)
+    assert pace.left() == "0:00:41 to 0:02:33 left"
+    now += 48
+    for _ in range(97):
+        pace.add(10)
+    assert pace.left() == "0:00:00 left"
 
 
 def test_a_terminal_gets_a_progress_bar() -> None:

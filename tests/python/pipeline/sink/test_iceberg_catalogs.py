@@ -262,35 +262,30 @@ def test_a_catalog_that_cannot_be_used_ends_the_run_before_it_begins(tmp_path: P
 
 @pytest.mark.parametrize("store", ["s3", "hdfs"])
 def test_a_target_on_a_store_is_read_and_written_with_its_own_credentials(
-    tmp_path: Path, sql: Catalogs, store: str
+    tmp_path: Path, sql: Catalogs, store: str, request: pytest.FixtureRequest
 ) -> None:
     """The catalog's configuration has no credentials of the store."""
-    server = S3(tmp_path / "server") if store == "s3" else Hdfs(tmp_path / "server")
-    url = "s3://data" if isinstance(server, S3) else server.url
-    try:
-        estate = Estate(tmp_path)
-        estate.orc("t/p=a%2Fb/1", {"a": [1, 2]})
-        for number in (1, 2):
-            report = migrate(
-                InProcess(),
-                estate.source,
-                f"{url}/lake",
-                to="iceberg",
-                catalog="lake",
-                target_storage_options=server.options,
-            )
-            assert check_report(report).tables[0].metadata["iceberg table"] == "migrated.t"
-            assert audit(f"{url}/lake", storage_options=server.options).faults == []
-            estate.orc(f"t/p=a%2Fb/more{number}", {"a": [3]})
-        destination = open_destination(f"{url}/lake", server.options)
-        table = named_catalog("lake", destination).load_table("migrated.t")
-        assert table.location() == f"{url}/lake/t"
-        added = [
-            snapshot.summary.additional_properties["added-records"] for snapshot in table.metadata.snapshots
-        ]
-        assert added == ["2", "1"]
-    finally:
-        server.stop()
+    server: S3 | Hdfs = request.getfixturevalue(store)
+    url = f"{'s3://data' if isinstance(server, S3) else server.url}/{tmp_path.name}"
+    estate = Estate(tmp_path)
+    estate.orc("t/p=a%2Fb/1", {"a": [1, 2]})
+    for number in (1, 2):
+        report = migrate(
+            InProcess(),
+            estate.source,
+            f"{url}/lake",
+            to="iceberg",
+            catalog="lake",
+            target_storage_options=server.options,
+        )
+        assert check_report(report).tables[0].metadata["iceberg table"] == "migrated.t"
+        assert audit(f"{url}/lake", storage_options=server.options).faults == []
+        estate.orc(f"t/p=a%2Fb/more{number}", {"a": [3]})
+    destination = open_destination(f"{url}/lake", server.options)
+    table = named_catalog("lake", destination).load_table("migrated.t")
+    assert table.location() == f"{url}/lake/t"
+    added = [snapshot.summary.additional_properties["added-records"] for snapshot in table.metadata.snapshots]
+    assert added == ["2", "1"]
 
 
 def test_comments_owner_and_properties_of_a_definition_are_copied() -> None:

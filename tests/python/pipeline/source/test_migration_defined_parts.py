@@ -326,30 +326,26 @@ def test_a_location_that_is_a_link_is_followed(
 
 
 def test_locations_may_lie_in_several_stores(
-    hive_server: HiveMetastore, hive_estate: HiveEstate, tmp_path: Path
+    hive_server: HiveMetastore, hive_estate: HiveEstate, s3: S3, tmp_path: Path
 ) -> None:
     mixed(hive_estate)
     theirs = rows(cf.hive_table(f"{hive_server.url}/cold.sales").read())
-    server = S3(tmp_path / "s3")
-    try:
-        shutil.copytree(hive_estate.root / "elsewhere", server.root / "old")
-        shutil.rmtree(hive_estate.root / "elsewhere")
-        target = tmp_path / "dst"
-        moved = {f"file:{hive_estate.root}/elsewhere": "s3a://data/old"}
-        for _ in range(2):
-            # Options of a store do not apply to the other stores.
-            own = {"s3": server.options, "hdfs.user": "nobody"}
-            report = run(hive_server, target, locations=moved, source_storage_options=own)
-            assert report.exit_code == 0, summary(report)
-            assert rows(read(target, "sales", SALES)) == theirs
-            assert "s3a://data/old/x9/000000_0" in listed(target)
-            assert len(listed(target)) == 3
-            there = {"location": moved, "storage_options": own}
-            assert rows(cf.hive_table(f"{hive_server.url}/cold.sales", **there).read()) == theirs
-            safe = target / "_coldframe/safe-to-delete.txt"
-            assert audit(before_delete=safe, source_storage_options=own).exit_code == 0
-    finally:
-        server.stop()
+    shutil.copytree(hive_estate.root / "elsewhere", s3.root / "old")
+    shutil.rmtree(hive_estate.root / "elsewhere")
+    target = tmp_path / "dst"
+    moved = {f"file:{hive_estate.root}/elsewhere": "s3a://data/old"}
+    for _ in range(2):
+        # Options of a store do not apply to the other stores.
+        own = {"s3": s3.options, "hdfs.user": "nobody"}
+        report = run(hive_server, target, locations=moved, source_storage_options=own)
+        assert report.exit_code == 0, summary(report)
+        assert rows(read(target, "sales", SALES)) == theirs
+        assert "s3a://data/old/x9/000000_0" in listed(target)
+        assert len(listed(target)) == 3
+        there = {"location": moved, "storage_options": own}
+        assert rows(cf.hive_table(f"{hive_server.url}/cold.sales", **there).read()) == theirs
+        safe = target / "_coldframe/safe-to-delete.txt"
+        assert audit(before_delete=safe, source_storage_options=own).exit_code == 0
 
 
 def test_rows_of_valid_writes_are_migrated(tmp_path: Path) -> None:

@@ -131,3 +131,14 @@ def test_a_damaged_file_has_an_entry_without_types(estate: Estate) -> None:
     path.write_bytes(path.read_bytes()[:-40])
     (table,) = cf.tables(estate.source)
     assert "the files do not store their columns" in table.to_toml()
+
+
+def test_the_types_of_partition_keys_are_guessed(estate: Estate) -> None:
+    for day, hour in (("2014-01-01", "7"), ("2014-02-30", "-1"), ("__HIVE_DEFAULT_PARTITION__", "12")):
+        rc(estate, f"t/day={day}/hour={hour}/1", "text", {"a": ["1"]})
+    (table,) = cf.tables(estate.source)
+    entry = '# partitions = "`day` {}, `hour` bigint"   # by the names of all folders'
+    assert entry.format("string") in table.to_toml().splitlines()
+    (estate.source / "t/day=2014-02-30").rename(estate.source / "t/day=2014-02-28")
+    (table,) = cf.tables(estate.source)
+    assert entry.format("date") in table.to_toml().splitlines()

@@ -138,6 +138,34 @@ fn a_lost_super_block_is_noticed() {
 }
 
 #[test]
+fn missing_and_cut_blocks_are_noticed_without_reading_them() {
+    let mut options = table("events");
+    options.extra.insert("wal".to_owned(), Value::Bool(false));
+    for name in ["log_blocks", "file_blocks"] {
+        let whole = tree(name);
+        let noticed = |tree: &MemoryFolder| {
+            let table = open(tree, &options).unwrap();
+            !table.notices_by_reading().unwrap().is_empty()
+        };
+        assert!(!noticed(&whole));
+        let mut lost = 0;
+        for path in whole.files.keys().filter(|path| path.contains("data/") && !path.ends_with("instance")) {
+            let mut part = whole.clone();
+            part.files.remove(path);
+            let rows = open(&part, &options).and_then(|table| read(table.as_ref(), OnError::Raise));
+            let is_read = rows.is_ok_and(|rows| rows.error.is_none());
+            lost += usize::from(!is_read);
+            assert!(is_read || noticed(&part), "{name}: {path}");
+            if !is_read && !path.ends_with(".metadata") {
+                part.files.insert(path.clone(), Vec::new().into());
+                assert!(noticed(&part), "{name}: {path}");
+            }
+        }
+        assert!(lost > 0, "{name}");
+    }
+}
+
+#[test]
 fn a_tablet_without_its_log_is_noticed() {
     let whole = tree("file_blocks");
     let texts = notices(open(&whole, &table("events")).unwrap().as_ref());
