@@ -22,7 +22,7 @@ MODEL_MINUTES ?= 30
 SOAK_MINUTES ?= 30
 # The commit that `make check` compares with.
 BASE ?=
-# Processes that pytest runs in; 0: one, without pytest-xdist. On two processors choose 4: one of them runs the files that share a
+# Processes that pytest runs in; 0: one, without pytest-xdist. On two processors choose 6: one of them runs the files that share a
 # Spark session and then ends, and many tests wait for servers.
 WORKERS ?= 0
 VENV := .venv

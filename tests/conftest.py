@@ -1,4 +1,4 @@
-"""How the tests share a machine: `pytest -n 4` (pytest-xdist) gives each of four workers whole files.
+"""How the tests share a machine: `pytest -n 6` (pytest-xdist) gives each of six workers whole files.
 
 Each worker has session fixtures of its own. Files that use the same server or Spark session stay together, so
 that it starts once. Long files start first, so that the workers end at about the same time.
