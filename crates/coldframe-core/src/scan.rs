@@ -189,7 +189,10 @@ impl ScanReader {
         let left = scan.limit.unwrap_or(u64::MAX);
         let ahead = scan.limit.is_none();
         let predicate = scan.predicate.clone();
-        scan.predicate = scan.predicate.filter(|_| scan.prune);
+        if !scan.prune && predicate.is_some() {
+            // A plan that does not know the filter cannot count the rows that pass.
+            (scan.predicate, scan.limit) = (None, None);
+        }
         let request = PlanRequest { decode: projection.decode.clone(), scan, damage };
         let number = SCANS.fetch_add(1, Ordering::Relaxed);
         let span = debug_span!(

@@ -87,6 +87,10 @@ fn assert_same(opened: &Opened, rounds: usize, seed: u64) -> usize {
         assert!(got.error.is_none(), "{} round {round}: {:?} for {filter:?}", opened.name, got.error);
         assert_eq!(got.batch.num_rows(), want.num_rows(), "{} round {round}: {filter:?}", opened.name);
         assert!(got.batch == want, "{} round {round}: other rows for {filter:?}", opened.name);
+        let scan = Scan { prune: false, limit: Some(3), ..scan };
+        let got = rows::scan(opened.file.as_ref(), &scan, None).unwrap();
+        let first = want.slice(0, want.num_rows().min(3));
+        assert!(got.batch == first, "{} round {round}: other first rows for {filter:?}", opened.name);
     }
     rounds
 }
