@@ -83,6 +83,10 @@ class Table:
             "hoodie.delete.shuffle.parallelism": "1",
             **self.chosen(dice),
         }
+        plain = ("hive_style_partitioning", "partitionpath.urlencode")
+        if not any(self.options.get(f"hoodie.datasource.write.{name}") == "true" for name in plain):
+            # Of a folder `p=q`, Hudi shows `q`.
+            self.partitions = tuple(value for value in self.partitions if "=" not in value)
         if not release.startswith("0."):
             self.options |= {"hoodie.write.table.version": self.version, "hoodie.write.auto.upgrade": "false"}
 
@@ -187,7 +191,7 @@ class Table:
         options = {**self.options, "hoodie.datasource.write.operation": operation}
         if operation == "delete_partition":
             hive = self.options["hoodie.datasource.write.hive_style_partitioning"] == "true"
-            folder = "2020/01" if self.partitions is DAYS else "eu"
+            folder = "2020/01" if self.partitions == DAYS else "eu"
             options["hoodie.datasource.write.partitions.to.delete"] = f"part={folder}" if hive else folder
         frame.write.format("hudi").options(**options).mode("append").save(self.path)
 

@@ -122,7 +122,7 @@ fn hidden_dates(
 ) -> Option<String> {
     let lost = partition::lost_by_merging(properties, reading);
     let count = slices.iter().filter(|slice| slice.has_logs).count();
-    let is_hidden = !lost.is_empty() && count > 0 && matches!(shown, Shown::Snapshot { .. });
+    let is_hidden = !lost.is_empty() && count > 0 && !matches!(shown, Shown::ReadOptimized { .. });
     is_hidden.then(|| {
         format!(
             "{} is null in {count} of its file groups, as in Hudi's reader, which loses this column where a payload class \

@@ -58,7 +58,7 @@ pub(crate) fn constants(
         let by_old = (is_null || is_dated) && !reads.merges && !reads.incremental;
         dropped || if is_old { by_old } else { is_null }
     };
-    let lost = match reads.has_logs && reads.merges && !reads.incremental {
+    let lost = match reads.has_logs && reads.merges {
         true => lost_by_merging(properties, reads.reading),
         false => Vec::new(),
     };
