@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use coldframe_core::{Damage, Error, ErrorContext, Fault, ReadAt, Result};
+use coldframe_core::{Damage, Error, ErrorContext, Fault, Result};
 
 use crate::regions::alive::{self, Region};
 use crate::regions::files::Shared;
@@ -60,19 +60,13 @@ pub(crate) fn store_files(shared: &Shared, regions: &[Arc<Region>]) -> Result<Ve
 
 /// Fails if a store file is missing or empty.
 fn check_presence(shared: &Shared, file: &UnopenedFile) -> Result<()> {
-    let open = || -> Result<Arc<dyn ReadAt>> {
-        match &file.place {
-            FileLocation::Own(path) => shared.root.open(path).map_err(Error::of_named_file),
-            FileLocation::Elsewhere(at) => Ok(shared.root.open_store_file(at)?.1),
-        }
-    };
     let len = match (&file.place, file.len) {
-        (FileLocation::Own(_), Some(len)) => len,
-        _ => open().within(|| format!("store file {}", file.name))?.len(),
+        (FileLocation::Own(_), Some(len)) => Ok(len),
+        (place, _) => shared.source(place).map(|(_, source)| source.len()),
     };
-    match len {
-        0 => Err(Error::corrupt("expected a store file, found no bytes")
-            .within(format!("store file {}", file.name))),
+    let check = |len| match len {
+        0 => Err(Error::corrupt("expected a store file, found no bytes")),
         _ => Ok(()),
-    }
+    };
+    len.and_then(check).within(|| format!("store file {}", file.name))
 }

@@ -428,6 +428,16 @@ impl Shared {
         Ok(Vec::new())
     }
 
+    /// Where a store file's bytes are: the path and the open file.
+    pub(crate) fn source(&self, place: &FileLocation) -> Result<(String, Arc<dyn ReadAt>)> {
+        match place {
+            FileLocation::Own(path) => {
+                Ok((path.clone(), self.root.open(path).map_err(Error::of_named_file)?))
+            }
+            FileLocation::Elsewhere(at) => self.root.open_store_file(at),
+        }
+    }
+
     /// Opens a store file. Also returns damage through which no cells are lost.
     fn open_file(
         &self,
@@ -435,10 +445,7 @@ impl Shared {
         family: usize,
         entry: &UnopenedFile,
     ) -> Result<(StoreFile, Option<Error>)> {
-        let (path, source): (String, Arc<dyn ReadAt>) = match &entry.place {
-            FileLocation::Own(path) => (path.clone(), self.root.open(path).map_err(Error::of_named_file)?),
-            FileLocation::Elsewhere(at) => self.root.open_store_file(at)?,
-        };
+        let (path, source) = self.source(&entry.place)?;
         let target = match &entry.place {
             FileLocation::Own(_) => &entry.name,
             FileLocation::Elsewhere(at) => &at.file,

@@ -47,7 +47,8 @@ pub(crate) struct Slice {
     pub missing: Vec<Named>,
     /// Logs with records, and the commits of which each must have a block.
     pub logged: Vec<Named>,
-    /// Whether the group has logs over this base file, those of commits after the view too.
+    /// Whether Hudi's reader has logs over this base file: of an incremental view those in its range, otherwise those of commits
+    /// after the view too.
     pub has_logs: bool,
 }
 
@@ -163,7 +164,10 @@ impl Group {
         let slice = Slice {
             partition: key.0.clone(),
             file_id: key.1.clone(),
-            has_logs: !logs.is_empty() || self.is_logged_later(after, timeline),
+            has_logs: match visible.is_incremental() {
+                true => logs.iter().any(|file| visible.shows(&file.instant)),
+                false => !logs.is_empty() || self.is_logged_later(after, timeline),
+            },
             base,
             logs,
             missing: Vec::new(),

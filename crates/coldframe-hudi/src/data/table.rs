@@ -122,14 +122,6 @@ impl HudiTable {
         missing::check_blocks(&blocks.iter().collect::<Vec<_>>(), &slice.missing, &[])
     }
 
-    /// Whether Hudi's reader of the view has logs of the group: of an incremental view only those in its range.
-    fn has_logs(&self, slice: &Slice) -> bool {
-        match self.instants() {
-            Some(shows) => slice.logs.iter().any(|file| shows(&file.instant)),
-            None => slice.has_logs,
-        }
-    }
-
     /// The columns that a group needs for its rows: the requested ones, and those by which its records are merged.
     fn needed(&self, request: &PlanRequest, with_logs: bool) -> SchemaRef {
         let all = &self.opened.columns.schema;
@@ -171,7 +163,7 @@ impl HudiTable {
                     merges: self.reads_logs()
                         && opened.properties.get("hoodie.table.type") == Some("MERGE_ON_READ"),
                     incremental: self.is_incremental(),
-                    has_logs: self.has_logs(slice),
+                    has_logs: slice.has_logs,
                     required: self.source_of(slice).is_some() && self.source_has_partitions(),
                 },
             ),

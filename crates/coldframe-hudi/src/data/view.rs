@@ -45,6 +45,11 @@ impl<'a> Visible<'a> {
         Self { timeline, shown }
     }
 
+    /// Whether only the rows of a range of commits are shown.
+    pub(crate) fn is_incremental(&self) -> bool {
+        matches!(self.shown, Shown::Incremental { .. })
+    }
+
     /// The table's timeline.
     pub(crate) fn timeline(&self) -> &'a Timeline {
         self.timeline
