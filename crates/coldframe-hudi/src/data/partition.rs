@@ -6,7 +6,7 @@
 //! shows a date in the form of the path.
 //!
 //! A table of Hudi 1.x that is merged by a payload class (merge mode `CUSTOM`) loses the dates that its folders shorten:
-//! Hudi's reader shows null for them in each file group with logs, and so does this. The table warns of it.
+//! in each file group with logs, Hudi shows null for them. So does this reader, with a warning.
 
 use std::sync::Arc;
 
